@@ -1,0 +1,36 @@
+# Every target sets up what it needs: `make demo` and `make test` work in a fresh clone.
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+BIN := .venv/bin
+INSTALLED := .venv/.installed
+WORKERS ?= 2
+
+.PHONY: env demo test check bench
+
+env: $(INSTALLED)
+
+# Installed again only when pyproject.toml changes; `touch` comes last, so a broken
+# installation is never taken for a finished one.
+$(INSTALLED): pyproject.toml
+	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is missing: sudo apt-get install python3"; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "$(PYTHON) is older than 3.11: sudo apt-get install python3.11, or make PYTHON=/path/to/python"; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null \
+	  || { echo "Python's venv module is missing: sudo apt-get install python3-venv"; exit 1; }
+	@echo "Setting up .venv (a few minutes the first time) ..."
+	@$(PYTHON) -m venv .venv
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+demo: env
+	@$(BIN)/bayesdag demo
+
+check: env
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/pyright
+
+test: check
+	$(BIN)/python -m pytest -n $(WORKERS)
+
+bench: env
+	$(BIN)/python benchmarks/run.py

@@ -1,0 +1,1 @@
+"""Data sets: generators and published measurements, each with its truth."""

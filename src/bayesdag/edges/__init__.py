@@ -1,0 +1,1 @@
+"""Edge posteriors: q(W|p), the mask given the potentials."""

@@ -1,0 +1,1 @@
+"""Mechanisms: the mean of each variable given its parents."""

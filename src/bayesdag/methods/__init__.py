@@ -1,0 +1,1 @@
+"""Methods: everything that turns a data set into a Posterior."""

@@ -1,0 +1,1 @@
+"""Noise models: what is left of a variable once its parents are known."""

@@ -1,0 +1,71 @@
+"""The folder is the registry: which plug-ins exist, and how each is built.
+
+A plug-in is one file in a family's folder (`scores/bge.py`) that ends in `build = ThatClass`.
+Its file name is the name shown to users. An object *is* its configuration: a frozen
+dataclass, so it can be written to JSON and built again from it.
+"""
+
+import dataclasses
+import importlib
+import pkgutil
+from typing import Any
+
+from bayesdag.types import InputError
+
+FAMILIES = (
+    "relaxations",
+    "mechanisms",
+    "noises",
+    "samplers",
+    "edges",
+    "scores",
+    "methods",
+    "datasets",
+)
+
+
+def names(family: str) -> list[str]:
+    """Names of all plug-ins of a family, sorted.
+
+    >>> "bge" in names("scores")
+    True
+    """
+    package = importlib.import_module(f"bayesdag.{family}")
+    found = (module.name for module in pkgutil.iter_modules(package.__path__))
+    return sorted(name for name in found if not name.startswith("_"))
+
+
+def load(family: str, name: str) -> Any:
+    """The class behind a plug-in's name; call it with settings to get the object."""
+    if name not in names(family):
+        raise InputError(f"no {family[:-1]} is called {name!r}; there are: {', '.join(names(family))}")
+    return importlib.import_module(f"bayesdag.{family}.{name}").build
+
+
+def configuration(value: Any) -> Any:
+    """`value` as plain JSON data; plug-ins keep their family, name and every setting."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        fields = {f.name: configuration(getattr(value, f.name)) for f in dataclasses.fields(value)}
+        return {"plugin": _address(type(value)), **fields}
+    if isinstance(value, dict):
+        return {str(key): configuration(item) for key, item in value.items()}
+    if isinstance(value, tuple | list):
+        return [configuration(item) for item in value]
+    return value
+
+
+def from_configuration(config: Any) -> Any:
+    """Inverse of `configuration`; lists come back as tuples, the immutable form."""
+    if isinstance(config, dict) and "plugin" in config:
+        module, name = config["plugin"].rsplit(":", 1)
+        cls = getattr(importlib.import_module(f"bayesdag.{module}"), name)
+        return cls(**{k: from_configuration(v) for k, v in config.items() if k != "plugin"})
+    if isinstance(config, dict):
+        return {key: from_configuration(item) for key, item in config.items()}
+    if isinstance(config, list):
+        return tuple(from_configuration(item) for item in config)
+    return config
+
+
+def _address(cls: type) -> str:
+    return f"{cls.__module__.removeprefix('bayesdag.')}:{cls.__qualname__}"

@@ -1,0 +1,1 @@
+"""Samplers: State, init, step."""

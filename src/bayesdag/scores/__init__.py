@@ -1,0 +1,1 @@
+"""Scores: local log marginal likelihoods, and draws of the functions behind them."""

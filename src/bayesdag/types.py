@@ -1,0 +1,186 @@
+"""Array aliases, errors and the plug-in protocols: the vocabulary of the package.
+
+Conventions, everywhere: `graph[i, j] = 1` means i -> j. Dimensions: `n` rows, `d` variables,
+`b` batch, `c` chains, `s` draws. `energy` is U = -log joint and `grad` its gradient.
+"""
+
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from jax import Array as JaxArray
+from jaxtyping import Bool, Float, Int8, PRNGKeyArray, Shaped
+
+Key = PRNGKeyArray
+Array = JaxArray | np.ndarray
+Params = Any  # a pytree of arrays: unknowns are never hidden in objects
+
+Graph = Shaped[Array, "d d"]
+Graphs = Shaped[Array, "*batch d d"]
+Draws = Int8[np.ndarray, "chain draw d d"]
+Weights = Float[np.ndarray, "chain draw"]
+Potentials = Float[Array, " d"]
+Mask = Shaped[Array, "d d"]
+Rows = Float[Array, "n d"]
+ParentSets = Bool[np.ndarray, "m d"]
+
+
+class BayesdagError(ValueError):
+    """Anything this package refuses; the message says what, where and what to do."""
+
+
+class InputError(BayesdagError):
+    """The data or a setting cannot be used as it is."""
+
+
+class KnowledgeError(BayesdagError):
+    """Prior knowledge contradicts itself, or a method cannot honour it."""
+
+
+class FileFormatError(BayesdagError):
+    """A file is not a result of this package, is damaged, or is newer than it."""
+
+
+class DivergenceError(BayesdagError):
+    """A chain left the numbers; the message names the step and the chain."""
+
+
+class BayesdagWarning(UserWarning):
+    """Something about the data or a result that a careful analyst would want to know."""
+
+
+@runtime_checkable
+class Relaxation(Protocol):
+    """Supplies the gradient of an order: `order[i, j] ≈ step(p_i - p_j)`."""
+
+    def init(self, d: int) -> Any:
+        """Carry handed from one call to the next (Sinkhorn keeps its duals here)."""
+        ...
+
+    def __call__(self, key: Key, potentials: Potentials, carry: Any) -> tuple[Graph, Any]:
+        """Soft order and the new carry."""
+        ...
+
+
+@runtime_checkable
+class Mechanism(Protocol):
+    """The mean of every variable given its parents, in the units the engine sees."""
+
+    def init(self, key: Key, d: int) -> Params:
+        """Parameters at the start of a chain."""
+        ...
+
+    def __call__(self, params: Params, x: Rows, graph: Graph) -> Rows:
+        """Means of all variables at once; column j depends on x only through graph[:, j]."""
+        ...
+
+    def node(self, params: Params, x: Rows, parents: Shaped[Array, " d"], i: Any) -> Array:
+        """Mean of variable `i` alone, so that ancestral sampling costs one pass, not d."""
+        ...
+
+
+@runtime_checkable
+class Noise(Protocol):
+    """Density of the residuals, one independent component a variable."""
+
+    def init(self, key: Key, d: int) -> Params:
+        """Parameters at the start of a chain."""
+        ...
+
+    def log_prob(self, params: Params, residual: Rows) -> Rows:
+        """Log density of each residual."""
+        ...
+
+    def sample(self, params: Params, key: Key, shape: tuple[int, ...]) -> Rows:
+        """Residuals of shape (n, d)."""
+        ...
+
+
+@runtime_checkable
+class Sampler(Protocol):
+    """Moves a position along the gradient of the energy, with noise."""
+
+    def init(self, position: Params) -> Any:
+        """State that starts at `position`."""
+        ...
+
+    def step(self, key: Key, state: Any, grad: Params) -> Any:
+        """State after one update."""
+        ...
+
+
+@runtime_checkable
+class Edges(Protocol):
+    """q(W|p): a distribution over edge masks given the potentials."""
+
+    def init(self, key: Key, d: int) -> Params:
+        """Parameters φ."""
+        ...
+
+    def sample(self, params: Params, key: Key, potentials: Potentials) -> Mask:
+        """A mask, hard forward and soft backward."""
+        ...
+
+    def log_prob(self, params: Params, potentials: Potentials, mask: Mask) -> Array:
+        """log q(mask | potentials)."""
+        ...
+
+    def entropy(self, params: Params, potentials: Potentials) -> Array:
+        """Entropy of q(W | potentials)."""
+        ...
+
+
+@runtime_checkable
+class Score(Protocol):
+    """A local log marginal likelihood, and the functions behind it."""
+
+    def prepare(self, data: Any) -> Any:
+        """Sufficient statistics of a Dataset."""
+        ...
+
+    def log_evidence(
+        self, stats: Any, node: int, parents: ParentSets
+    ) -> Float[np.ndarray, " m"]:
+        """log p(x_node | x_parents) with the function integrated out, for m parent sets."""
+        ...
+
+    def scm(self, data: Any) -> Any:
+        """The SCM whose parameters `draw` returns."""
+        ...
+
+    def draw(self, key: Key, stats: Any, graphs: Shaped[np.ndarray, "s d d"]) -> Params:
+        """One draw of the parameters for each graph; every leaf has leading dimension s."""
+        ...
+
+
+@runtime_checkable
+class Monitor(Protocol):
+    """Watches a long run: shows progress, keeps checkpoints, may stop it."""
+
+    def resume(self, template: Any) -> Any | None:
+        """What an interrupted run left, in the structure of `template`, or None."""
+        ...
+
+    def chunk(self, step: int, total: int, state: Any, stats: dict[str, float]) -> None:
+        """Called after each chunk of steps, with everything needed to go on from here."""
+        ...
+
+
+@runtime_checkable
+class Method(Protocol):
+    """Turns data and knowledge into a Posterior; a frozen dataclass of its settings.
+
+    `honours` names the kinds of knowledge the method obeys by construction, out of
+    "required", "forbidden" and "beliefs"; the others are refused before it starts.
+    `interventions` says whether it can drop the likelihood of cells set by an experimenter.
+    """
+
+    honours: frozenset[str]
+    interventions: bool
+
+    def min_rows(self, d: int) -> int:
+        """Fewest rows the method can work with."""
+        ...
+
+    def __call__(self, key: Key, data: Any, knowledge: Any, monitor: Monitor | None) -> Any:
+        """The posterior; `knowledge` is bound to the data's columns (`Constraints`)."""
+        ...

@@ -1,0 +1,46 @@
+"""Strict by default: shapes are checked, promotions are errors, keys come from test names."""
+
+import os
+import zlib
+from pathlib import Path
+
+os.environ.setdefault("JAX_PLATFORMS", "cpu")
+
+import jax
+import pytest
+
+try:  # A bare GPU image has no beartype; the tests still run there, without shape checks.
+    import beartype  # noqa: F401
+    from jaxtyping import install_import_hook
+
+    install_import_hook("bayesdag", "beartype.beartype")
+except ImportError:
+    pass
+
+jax.config.update("jax_numpy_rank_promotion", "raise")
+jax.config.update("jax_numpy_dtype_promotion", "strict")
+
+
+def _seed(name: str) -> int:
+    return zlib.crc32(name.encode()) % 2**31
+
+
+@pytest.fixture
+def seed(request: pytest.FixtureRequest) -> int:
+    """A fixed number that differs between tests: never the date."""
+    return _seed(request.node.name)
+
+
+@pytest.fixture
+def key(seed: int) -> jax.Array:
+    """A random key of the test's own."""
+    return jax.random.key(seed)
+
+
+@pytest.fixture(scope="session")
+def data_folder() -> Path:
+    """Folder with the published data sets, or a skip that says how to name it."""
+    folder = os.environ.get("BAYESDAG_DATA") or Path(__file__).parents[2] / "shared" / "data"
+    if not Path(folder).is_dir():
+        pytest.skip("no data folder: set BAYESDAG_DATA to one with sachs.zip and syntren_p20.zip")
+    return Path(folder)
