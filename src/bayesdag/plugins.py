@@ -38,7 +38,9 @@ def names(family: str) -> list[str]:
 def load(family: str, name: str) -> Any:
     """The class behind a plug-in's name; call it with settings to get the object."""
     if name not in names(family):
-        raise InputError(f"no {family[:-1]} is called {name!r}; there are: {', '.join(names(family))}")
+        raise InputError(
+            f"no {family[:-1]} is called {name!r}; there are: {', '.join(names(family))}"
+        )
     return importlib.import_module(f"bayesdag.{family}.{name}").build
 
 

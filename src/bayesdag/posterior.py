@@ -75,6 +75,38 @@ class Posterior:
         """P(source -> target), with column names."""
         return self._frame(self.edge_matrix())
 
+    def edge_table(self) -> "pandas.DataFrame":
+        """Every possible edge with its probability, most probable first.
+
+        Column `reversed` is the probability of the opposite direction; what is left to
+        one is the probability of no edge between the two.
+        """
+        import pandas
+
+        probability = self.edge_matrix()
+        i, j = np.nonzero(~np.eye(self.num_variables, dtype=bool))
+        order = np.argsort(-probability[i, j], kind="stable")
+        names = np.asarray(self.names, dtype=object)
+        return pandas.DataFrame(
+            {
+                "source": names[i][order],
+                "target": names[j][order],
+                "probability": probability[i, j][order],
+                "reversed": probability[j, i][order],
+            }
+        )
+
+    def describe(self) -> list[str]:
+        """What this posterior is of, in words: model, prior, draws and notes."""
+        told = [
+            f"{key}: {self.provenance[key]}" for key in ("model", "prior") if key in self.provenance
+        ]
+        size = f"draws: {self.num_draws} in {self.num_chains} independent run(s)"
+        temperature = self.provenance.get("temperature", 1.0)
+        if temperature != 1.0:
+            told.append(f"temperature: {temperature:g} (1 is the posterior)")
+        return [*told, size, *self.provenance.get("notes", [])]
+
     def to_networkx(self, threshold: float = 0.5) -> "networkx.DiGraph":
         """Edges with probability above `threshold`, each with its `probability`.
 

@@ -137,9 +137,7 @@ class Score(Protocol):
         """Sufficient statistics of a Dataset."""
         ...
 
-    def log_evidence(
-        self, stats: Any, node: int, parents: ParentSets
-    ) -> Float[np.ndarray, " m"]:
+    def log_evidence(self, stats: Any, node: int, parents: ParentSets) -> Float[np.ndarray, " m"]:
         """log p(x_node | x_parents) with the function integrated out, for m parent sets."""
         ...
 

@@ -1,0 +1,69 @@
+"""Bayesian causal discovery: what causes what, and how sure can you be?
+
+>>> import bayesdag
+>>> sorted(bayesdag.methods())[:2]
+['auto', 'bayesdag']
+"""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from bayesdag._version import __version__
+
+if TYPE_CHECKING:
+    from bayesdag.data import Dataset, read
+    from bayesdag.fitting import fit, methods
+    from bayesdag.knowledge import Knowledge
+    from bayesdag.posterior import Posterior, load
+    from bayesdag.types import (
+        BayesdagError,
+        BayesdagWarning,
+        DivergenceError,
+        FileFormatError,
+        InputError,
+        KnowledgeError,
+    )
+
+__all__ = [
+    "BayesdagError",
+    "BayesdagWarning",
+    "Dataset",
+    "DivergenceError",
+    "FileFormatError",
+    "InputError",
+    "Knowledge",
+    "KnowledgeError",
+    "Posterior",
+    "__version__",
+    "fit",
+    "load",
+    "methods",
+    "read",
+]
+
+_HOMES = {
+    "data": ("Dataset", "read"),
+    "fitting": ("fit", "methods"),
+    "knowledge": ("Knowledge",),
+    "posterior": ("Posterior", "load"),
+    "types": (
+        "BayesdagError",
+        "BayesdagWarning",
+        "DivergenceError",
+        "FileFormatError",
+        "InputError",
+        "KnowledgeError",
+    ),
+}
+_HOME = {name: module for module, names in _HOMES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    """Import on first use: `bayesdag --help` must not wait for JAX."""
+    if name in _HOME:
+        return getattr(importlib.import_module(f"bayesdag.{_HOME[name]}"), name)
+    raise AttributeError(f"module 'bayesdag' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__
