@@ -1,0 +1,52 @@
+"""`fit`: settings, presets, refusals and the stamp on the result."""
+
+import pytest
+
+from bayesdag import fit, fitting, methods, plugins
+from bayesdag.types import InputError
+from tests.toys import toy_frame
+
+
+def test_a_method_may_be_a_name_or_an_object():
+    by_name = fit(toy_frame(), "exact", num_samples=7)
+    by_object = fit(toy_frame(), plugins.load("methods", "exact")(num_samples=7))
+    assert by_name.provenance == by_object.provenance
+    assert (by_name.graphs == by_object.graphs).all()
+
+
+def test_text_becomes_the_type_of_the_setting():
+    method = fitting.build_method("exact", num_samples="12", order_modular="false", score="linear")
+    assert method.num_samples == 12
+    assert method.order_modular is False
+    assert method.score == plugins.load("scores", "linear")()
+
+
+@pytest.mark.parametrize(
+    ("setting", "text", "words"),
+    [("num_samples", "many", "whole number"), ("order_modular", "maybe", "true or false")],
+)
+def test_text_of_the_wrong_kind_is_refused(setting, text, words):
+    with pytest.raises(InputError, match=f"{setting} is.*{words}"):
+        fitting.build_method("exact", **{setting: text})
+
+
+def test_unknown_names_are_refused_with_the_list():
+    with pytest.raises(InputError, match="no method is called 'exat'.*exact"):
+        fit(toy_frame(), "exat")
+    with pytest.raises(InputError, match="no score is called 'bgee'.*bge"):
+        fit(toy_frame(), "exact", score="bgee")
+    with pytest.raises(InputError, match="no preset 'paper'"):
+        fit(toy_frame(), "exact", preset="paper")
+
+
+def test_the_result_tells_where_it_came_from():
+    provenance = fit(toy_frame(), "exact", seed=5, num_samples=7).provenance
+    assert provenance["seed"] == 5
+    assert provenance["method"]["num_samples"] == 7
+    assert plugins.from_configuration(provenance["method"]) == fitting.build_method(
+        "exact", num_samples=7
+    )
+
+
+def test_every_method_says_what_it_does():
+    assert all(text.endswith(".") for text in methods().values())

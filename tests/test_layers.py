@@ -1,0 +1,114 @@
+"""A module imports only from layers below its own, and heavy packages stay in their rooms."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parents[1] / "src" / "bayesdag"
+
+# Bottom row first.
+LAYERS = [
+    {"_version"},
+    {"types"},
+    {"plugins"},
+    {"graphs"},
+    {"data", "knowledge", "loop"},
+    {"relaxations", "mechanisms", "noises", "samplers", "edges"},
+    {"dagspace", "priors", "scores", "scm"},
+    {"energy", "orders", "subsets"},
+    {"queries", "effects", "diagnostics", "metrics", "storage", "plot"},
+    {"posterior"},
+    {"methods", "datasets"},
+    {"fitting"},
+    {"report", "bench", "demonstration"},
+    {"cli"},
+    {"__init__", "__main__"},
+]
+ROW = {module: row for row, modules in enumerate(LAYERS) for module in modules}
+# Families whose files never import one another.
+SEPARATE = {"relaxations", "mechanisms", "noises", "samplers", "edges", "scores", "methods"}
+CONFINED = {
+    "matplotlib": {"plot"},
+    "jinja2": {"report"},
+    "typer": {"cli"},
+    "rich": {"cli", "fitting"},
+    "beartype": set(),
+}
+LAZY = {"arviz_base", "arviz_stats", "pooch", "yaml", "h5py", "h5netcdf", "pyarrow", "matplotlib"}
+
+
+def modules() -> list[Path]:
+    return sorted(SOURCE.rglob("*.py"))
+
+
+def room(path: Path) -> str:
+    """The module or plug-in folder a file belongs to."""
+    return path.relative_to(SOURCE).parts[0].removesuffix(".py")
+
+
+def imports(nodes) -> set[str]:
+    """Dotted names imported by some syntax nodes, `from x import y` as x.y."""
+    found = set()
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "imports are written in full"
+            found |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return found
+
+
+def every_import(path: Path) -> set[str]:
+    return imports(ast.walk(ast.parse(path.read_text())))
+
+
+def broken_rules(path: Path, imported: set[str]) -> list[str]:
+    """What is wrong with the package's own imports of one file."""
+    home, wrong = room(path), []
+    for name in imported:
+        if name.partition(".")[0] != "bayesdag":
+            continue
+        other = name.split(".")[1]
+        other = other if other in ROW else "__init__"
+        same = other == home
+        private = same and ("._" in name or path.name.startswith("_"))
+        sibling = same and home in SEPARATE and path.name != "auto.py" and not private
+        if sibling or (not same and ROW[other] >= ROW[home]):
+            wrong.append(f"{path.relative_to(SOURCE)} must not import {name}")
+    return wrong
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda p: str(p.relative_to(SOURCE)))
+def test_a_module_imports_only_from_the_rows_below_it(path):
+    assert room(path) in ROW, f"{room(path)} has no row: a noun is missing or misplaced"
+    assert broken_rules(path, every_import(path)) == []
+
+
+@pytest.mark.parametrize(
+    ("file", "name"),
+    [
+        ("graphs.py", "bayesdag.fitting.fit"),
+        ("scores/bge.py", "bayesdag.scores.linear.Linear"),
+        ("methods/exact.py", "bayesdag.cli"),
+        ("data.py", "bayesdag.knowledge.Knowledge"),
+    ],
+)
+def test_the_rule_notices_an_upward_or_sideways_import(file, name):
+    assert broken_rules(SOURCE / file, {name})
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda p: str(p.relative_to(SOURCE)))
+def test_heavy_packages_stay_in_their_rooms(path):
+    tops = {name.partition(".")[0] for name in every_import(path)}
+    for package, rooms in CONFINED.items():
+        assert package not in tops or room(path) in rooms, f"{package} in {path.name}"
+    at_import = {name.partition(".")[0] for name in imports(ast.parse(path.read_text()).body)}
+    assert not at_import & LAZY, f"{path.name} must import {at_import & LAZY} inside a function"
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda p: str(p.relative_to(SOURCE)))
+def test_nothing_below_the_command_prints(path):
+    calls = (node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call))
+    prints = [c for c in calls if isinstance(c.func, ast.Name) and c.func.id == "print"]
+    assert room(path) == "cli" or not prints

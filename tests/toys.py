@@ -1,0 +1,25 @@
+"""Small worlds with a known truth, shared by the tests."""
+
+import numpy as np
+import pandas as pd
+
+from bayesdag import plugins
+
+NAMES = ("rain", "soil", "crop", "price")
+# rain -> soil -> crop -> price, and rain -> crop.
+TRUTH = np.array([[0, 1, 1, 0], [0, 0, 1, 0], [0, 0, 0, 1], [0, 0, 0, 0]], dtype=np.int8)
+WEIGHTS = np.array([[0, 1.2, -0.8, 0], [0, 0, 1.0, 0], [0, 0, 0, 0.9], [0, 0, 0, 0]])
+
+
+def toy_frame(num_rows: int = 300, seed: int = 0) -> pd.DataFrame:
+    """Linear Gaussian rows from TRUTH, in odd units."""
+    rng = np.random.default_rng(seed)
+    noise = rng.normal(size=(num_rows, 4)) * [1.0, 0.7, 0.9, 0.6]
+    values = noise @ np.linalg.inv(np.eye(4) - WEIGHTS)
+    return pd.DataFrame(values * [10, 1, 0.1, 3] + [50, 2, 0, 9], columns=list(NAMES))
+
+
+def quick(name: str):
+    """A method that answers in seconds: its preset "quick" where it has one."""
+    method = plugins.load("methods", name)
+    return getattr(method, "PRESETS", {}).get("quick") or method()
