@@ -1,0 +1,227 @@
+"""What a method is given: values, names, which cells were set, and the units it works in.
+
+`read` is the border: it takes what people have (a DataFrame, an array, a CSV or Parquet
+file), refuses what no method could use, and warns of what a careful analyst would ask about.
+A `Dataset` made directly is only checked for its form.
+"""
+
+import hashlib
+import os
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from bayesdag import checks, sortability, tables, targets
+from bayesdag.types import InputError
+
+SCALINGS = ("standardise", "centre", "none")
+
+
+@dataclass(frozen=True, eq=False)
+class Scaling:
+    """Engine units are `(x - shift) / scale`, column by column.
+
+    Two scalings with the same numbers are equal and hash alike, so that compiled code
+    which depends on one is compiled once.
+    """
+
+    shift: Float[np.ndarray, " d"]
+    scale: Float[np.ndarray, " d"]
+
+    def __post_init__(self) -> None:
+        for name in ("shift", "scale"):
+            object.__setattr__(self, name, _frozen(getattr(self, name), np.float64))
+        if not (np.isfinite(self.shift).all() and np.isfinite(self.scale).all()):
+            raise InputError("a scaling has a shift or a scale that is not finite")
+        if not (self.scale > 0).all():
+            raise InputError("a scaling has a scale that is not positive; it has no inverse")
+
+    @classmethod
+    def of(cls, values: Float[np.ndarray, "n d"], kind: str = "standardise") -> "Scaling":
+        """The scaling called `kind` for these rows; a constant column keeps its unit."""
+        if kind not in SCALINGS:
+            raise InputError(f"no scaling is called {kind!r}; there are: {', '.join(SCALINGS)}")
+        unit = np.ones(values.shape[1])
+        if kind == "none":
+            return cls(0 * unit, unit)
+        # Twice, because the first mean of a column far from zero carries a rounding error.
+        shift = values.mean(axis=0)
+        shift = shift + (values - shift).mean(axis=0)
+        if kind == "centre":
+            return cls(shift, unit)
+        deviation = np.sqrt(np.mean((values - shift) ** 2, axis=0))
+        return cls(shift, np.where(deviation > 0, deviation, 1.0))
+
+    def apply(self, x: Float[np.ndarray, "*batch d"]) -> Float[np.ndarray, "*batch d"]:
+        """`x` in engine units."""
+        return (x - self.shift) / self.scale
+
+    def invert(self, x: Float[np.ndarray, "*batch d"]) -> Float[np.ndarray, "*batch d"]:
+        """`x` back in original units."""
+        return x * self.scale + self.shift
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Scaling) and self._bytes == other._bytes
+
+    def __hash__(self) -> int:
+        return hash(self._bytes)
+
+    @property
+    def _bytes(self) -> bytes:
+        return self.shift.tobytes() + self.scale.tobytes()
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """A table of measurements, immutable down to its arrays.
+
+    Attributes:
+        values: rows in original units.
+        names: one name a column.
+        interventions: True where a cell was *set* by an experimenter, so that its value
+            says nothing of how the variable comes about; None when nothing was set.
+        scaling: to engine units and back; standardised over all rows unless given.
+    """
+
+    values: Float[np.ndarray, "n d"]
+    names: tuple[str, ...]
+    interventions: Bool[np.ndarray, "n d"] | None = None
+    scaling: Scaling = field(default=None)  # pyright: ignore[reportAssignmentType]
+
+    def __post_init__(self) -> None:
+        checks.refuse_bad_form(self.values, self.names, self.interventions)
+        object.__setattr__(self, "values", _frozen(self.values, np.float64))
+        object.__setattr__(self, "names", tuple(self.names))
+        if self.interventions is not None:
+            object.__setattr__(self, "interventions", _frozen(self.interventions, np.bool_))
+        if self.scaling is None:
+            object.__setattr__(self, "scaling", Scaling.of(self.values))
+
+    @property
+    def num_rows(self) -> int:
+        """n."""
+        return self.values.shape[0]
+
+    @property
+    def num_variables(self) -> int:
+        """d."""
+        return self.values.shape[1]
+
+    @cached_property
+    def scaled(self) -> Float[np.ndarray, "n d"]:
+        """The values in engine units."""
+        return _frozen(self.scaling.apply(self.values), np.float64)
+
+    @cached_property
+    def observed(self) -> Bool[np.ndarray, "n d"]:
+        """True where nature chose the value: the cells that a likelihood may count."""
+        if self.interventions is None:
+            return _frozen(np.ones(self.values.shape), np.bool_)
+        return _frozen(~self.interventions, np.bool_)
+
+    @cached_property
+    def hash(self) -> str:
+        """SHA-256 of shape, names, values and mask; the scaling is not part of it."""
+        digest = hashlib.sha256(repr((self.values.shape, self.names)).encode())
+        digest.update(np.ascontiguousarray(self.values, "<f8").tobytes())
+        if self.interventions is not None:
+            digest.update(np.ascontiguousarray(self.interventions).tobytes())
+        return digest.hexdigest()
+
+    def summary(self) -> dict[str, Any]:
+        """What a result keeps of its data: numbers a column, never the rows."""
+        deviation = self.values.std(axis=0)
+        statistics = {
+            "mean": self.values.mean(axis=0),
+            "sd": deviation,
+            "min": self.values.min(axis=0),
+            "max": self.values.max(axis=0),
+            "skewness": checks.skewness(self.values),
+            "r_squared": sortability.r_squared(self.values),
+            "num_set": (~self.observed).sum(axis=0),
+        }
+        columns = {
+            name: {key: column[j].item() for key, column in statistics.items()}
+            for j, name in enumerate(self.names)
+        }
+        return {
+            "num_rows": self.num_rows,
+            "num_variables": self.num_variables,
+            "num_set_rows": int((~self.observed).any(axis=1).sum()),
+            "columns": columns,
+        }
+
+
+def read(source: object, *, interventions: object = None, scaling: str | None = None) -> Dataset:
+    """The table in `source`, checked; refusals and warnings name the column and the remedy.
+
+    Args:
+        source: a DataFrame, a 2-D array (columns are called x0, x1, …), the path of a CSV
+            or Parquet file, or a Dataset.
+        interventions: which cells were set by an experimenter: True/False (or 0/1) in the
+            shape of the table, or one entry a row with the names of the variables set
+            (none for an observational row, several separated by ";" or ","); as an array,
+            a DataFrame, a list, the path of a CSV file, or the name of a column in `source`.
+        scaling: "standardise" (the default), "centre" or "none". A Dataset keeps its own
+            unless another is named.
+    """
+    if isinstance(source, Dataset):
+        values, names, mask, units = (
+            source.values,
+            source.names,
+            source.interventions,
+            source.scaling,
+        )
+        if interventions is not None:
+            mask = targets.mask(_opened(interventions), names, len(values))
+    else:
+        values, names, mask = _parse(source, interventions)
+        units = None
+    checks.refuse(values, names)
+    if units is None or scaling is not None:
+        units = Scaling.of(values, scaling or "standardise")
+    data = Dataset(values, names, mask, units)
+    checks.warn(data.values, data.names, data.interventions)
+    return data
+
+
+def check_rows(data: Dataset, needed: int, method_name: str) -> None:
+    """Raises InputError when there are fewer rows than the method needs."""
+    if data.num_rows < needed:
+        raise InputError(
+            f"{method_name} needs at least {needed} rows for {data.num_variables} variables and "
+            f"the data have {data.num_rows}; add rows, drop columns or choose another method"
+        )
+
+
+def _parse(
+    source: object, interventions: object
+) -> tuple[np.ndarray, tuple[str, ...], np.ndarray | None]:
+    """Values, names and mask as they are written in the sources."""
+    table = tables.frame(source)
+    if isinstance(interventions, str) and interventions in table.columns:
+        # No `pop`: it would change a DataFrame that belongs to the caller.
+        interventions, table = table[interventions], table.drop(columns=interventions)
+    names = tuple(table.columns)
+    checks.refuse_bad_names(names)
+    values = tables.numbers(table)
+    if interventions is None:
+        return values, names, None
+    return values, names, targets.mask(_opened(interventions), names, len(values))
+
+
+def _opened(interventions: object) -> object:
+    """The table behind a path; anything else is returned as it is."""
+    if isinstance(interventions, str | os.PathLike):
+        return tables.frame(interventions, keep_blank_rows=True)
+    return interventions
+
+
+def _frozen(array: np.ndarray, dtype: type) -> np.ndarray:
+    """A read-only copy in row order; the caller's own array stays writable."""
+    copy = np.array(array, dtype=dtype, order="C", copy=True)
+    copy.setflags(write=False)
+    return copy
