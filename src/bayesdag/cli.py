@@ -93,6 +93,20 @@ def methods(as_json: AsJson = False) -> None:
 
 
 @app.command()
+def datasets(as_json: AsJson = False) -> None:
+    """List the data sets that come with their truth."""
+    import pandas
+
+    from bayesdag.datasets import catalogue
+
+    rows = catalogue()
+    if as_json:
+        _json(rows)
+        return
+    _table(pandas.DataFrame(rows))
+
+
+@app.command()
 def demo(
     out: Annotated[Path, typer.Option(help="Where the result goes.")] = Path("demo.nc"),
 ) -> None:

@@ -1,0 +1,109 @@
+"""The command, as a user runs it: a real process, real files, exit codes."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+
+import pytest
+
+from tests.toys import toy_frame
+
+
+def bayesdag(*arguments, cwd, **more) -> subprocess.CompletedProcess:
+    """Run the command in `cwd`; COLUMNS keeps tables from wrapping."""
+    command = [sys.executable, "-m", "bayesdag", *map(str, arguments)]
+    environment = os.environ | {"COLUMNS": "200"}
+    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, env=environment, **more)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A folder with a table and its result."""
+    path = tmp_path_factory.mktemp("cli")
+    toy_frame().to_csv(path / "toy.csv", index=False)
+    done = bayesdag("fit", "toy.csv", "--out", "toy.nc", "--method", "exact", cwd=path)
+    assert done.returncode == 0, done.stderr
+    assert "rain" in done.stdout
+    return path
+
+
+def test_show_prints_the_edges_with_names_and_probabilities(folder):
+    done = bayesdag("show", "toy.nc", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert "source" in done.stdout
+    assert "prior:" in done.stdout
+
+
+def test_show_json_is_json(folder):
+    done = bayesdag("show", "toy.nc", "--json", cwd=folder)
+    shown = json.loads(done.stdout)
+    assert {"source", "target", "probability"} <= set(shown["edges"][0])
+    assert shown["provenance"]["seed"] == 0
+
+
+def test_the_same_command_writes_the_same_bytes(folder):
+    again = bayesdag("fit", "toy.csv", "--out", "again.nc", "--method", "exact", cwd=folder)
+    assert again.returncode == 0
+    assert (folder / "again.nc").read_bytes() == (folder / "toy.nc").read_bytes()
+
+
+def test_knowledge_and_settings_reach_the_method(folder):
+    (folder / "tiers.yaml").write_text("forbidden: [[rain, soil], [soil, rain]]\n")
+    arguments = ["--knowledge", "tiers.yaml", "--set", "num_samples=50", "--out", "k.nc", "--json"]
+    done = bayesdag("fit", "toy.csv", "--method", "exact", *arguments, cwd=folder)
+    shown = json.loads(done.stdout)
+    assert shown["provenance"]["method"]["num_samples"] == 50
+    between = [e for e in shown["edges"] if {e["source"], e["target"]} == {"rain", "soil"}]
+    assert all(e["probability"] == 0 for e in between)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["fit", "missing.csv", "--out", "x.nc"], "missing.csv"),
+        (["fit", "holes.csv", "--out", "x.nc"], "missing"),
+        (["fit", "toy.csv", "--out", "x.csv"], "must end in .nc"),
+        (["fit", "toy.csv", "--out", "nowhere/x.nc"], "no folder"),
+        (["fit", "toy.csv", "--out", "x.nc", "--method", "magic"], "no method is called 'magic'"),
+        (["fit", "toy.csv", "--out", "x.nc", "--set", "speed"], "name=value"),
+        (["fit", "toy.csv", "--out", "x.nc", "--knowledge", "cycle.yaml"], "rain"),
+        (["show", "toy.csv"], "not a whole bayesdag result"),
+        (["show", "missing.nc"], "no file"),
+    ],
+)
+def test_refusals_are_one_line_with_exit_code_two_and_leave_nothing_behind(folder, arguments, words):
+    holes = toy_frame()
+    holes.loc[3, "soil"] = None
+    holes.to_csv(folder / "holes.csv", index=False)
+    (folder / "cycle.yaml").write_text("required: [[rain, soil], [soil, rain]]\n")
+    before = set(folder.iterdir())
+    done = bayesdag(*arguments, cwd=folder)
+    assert done.returncode == 2
+    assert words in done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""
+    assert set(folder.iterdir()) == before
+
+
+def test_methods_and_datasets_are_listed(folder):
+    assert "exact" in bayesdag("methods", cwd=folder).stdout
+    assert "sachs" in bayesdag("datasets", cwd=folder).stdout
+
+
+def test_the_demonstration_compares_with_the_truth(folder):
+    done = bayesdag("demo", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert "in truth" in done.stdout
+    assert "The truth has" in done.stdout
+    assert (folder / "demo.nc").is_file()
+
+
+def test_help_answers_at_once(folder):
+    """Timed against a bare interpreter, because the machine may be busy."""
+    start = time.perf_counter()
+    assert bayesdag("--help", cwd=folder).returncode == 0
+    assert time.perf_counter() - start < 5
+    code = "import sys, bayesdag.cli; sys.exit('jax' in sys.modules or 'pandas' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
