@@ -13,6 +13,7 @@ LAYERS = [
     {"types"},
     {"plugins"},
     {"graphs"},
+    {"checks", "sortability", "tables", "targets"},
     {"data", "knowledge", "loop"},
     {"relaxations", "mechanisms", "noises", "samplers", "edges"},
     {"dagspace", "priors", "scores", "scm"},
