@@ -1,0 +1,26 @@
+"""Noise of the generators: independent draws of mean 0 and variance 1, by name."""
+
+import numpy as np
+
+from bayesdag.datasets._truth import Draws
+
+DEGREES_OF_FREEDOM = 5  # heavy tails with a finite kurtosis (9)
+
+
+def gaussian(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+    """Normal draws."""
+    return rng.standard_normal(shape)
+
+
+def laplace(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+    """Laplace draws; a scale b has variance 2 b²."""
+    return rng.laplace(scale=np.sqrt(0.5), size=shape)
+
+
+def student_t(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+    """Student-t draws; v degrees of freedom have variance v / (v - 2)."""
+    unit = np.sqrt((DEGREES_OF_FREEDOM - 2) / DEGREES_OF_FREEDOM)
+    return unit * rng.standard_t(DEGREES_OF_FREEDOM, shape)
+
+
+NOISES: dict[str, Draws] = {"gaussian": gaussian, "laplace": laplace, "student_t": student_t}
