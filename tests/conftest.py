@@ -44,3 +44,12 @@ def data_folder() -> Path:
     if not Path(folder).is_dir():
         pytest.skip("no data folder: set BAYESDAG_DATA to one with sachs.zip and syntren_p20.zip")
     return Path(folder)
+
+
+@pytest.fixture(scope="session")
+def anchors_folder() -> Path:
+    """Folder with results of the published code, or a skip that says what is missing."""
+    folder = Path(__file__).parents[2] / "shared" / "anchors"
+    if not folder.is_dir():
+        pytest.skip("no folder shared/anchors beside the repository: published results are absent")
+    return folder

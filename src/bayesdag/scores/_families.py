@@ -1,0 +1,86 @@
+"""Families, a node with its parents: how scores take many of them at once."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Bool, Float, Int, Shaped
+
+from bayesdag.types import Params
+
+MAX_ENTRIES = 4_000_000  # matrix entries worked on at once: 32 MB each
+
+
+class Rows(NamedTuple):
+    """Moments of the rows that count for a node: those in which nobody set it.
+
+    Nodes observed in the same rows share one entry, so purely observational data keep one
+    d x d matrix and not d of them.
+
+    Attributes:
+        group: entry of each node.
+        num_rows: rows of each entry.
+        mean: column means over these rows.
+        scatter: sums of squares and products about those means.
+    """
+
+    group: Int[np.ndarray, " d"]
+    num_rows: Int[np.ndarray, " g"]
+    mean: Float[np.ndarray, "g d"]
+    scatter: Float[np.ndarray, "g d d"]
+
+
+def rows_of(values: Float[np.ndarray, "n d"], observed: Bool[np.ndarray, "n d"]) -> Rows:
+    """Moments for every node, from the rows where it was observed."""
+    patterns, group = np.unique(observed, axis=1, return_inverse=True)
+    d = values.shape[1]
+    num_rows = patterns.sum(axis=0)
+    mean, scatter = np.zeros((len(num_rows), d)), np.zeros((len(num_rows), d, d))
+    for entry, counted in enumerate(patterns.T):
+        if num_rows[entry]:
+            mean[entry] = values[counted].mean(axis=0)
+            centred = values[counted] - mean[entry]
+            scatter[entry] = centred.T @ centred
+    return Rows(group.reshape(-1), num_rows, mean, scatter)
+
+
+def by_size(
+    parents: Bool[np.ndarray, "m d"], copies: int = 1
+) -> Iterator[tuple[Int[np.ndarray, " b"], Int[np.ndarray, "b p"]]]:
+    """Which parent sets have p members, and those members; in pieces of bounded memory.
+
+    Args:
+        copies: numbers that the caller keeps for each entry of a p x p matrix.
+    """
+    sizes = parents.sum(axis=1)
+    for size in np.unique(sizes):
+        which = np.flatnonzero(sizes == size)
+        members = np.nonzero(parents[which])[1].reshape(len(which), size)
+        step = max(1, MAX_ENTRIES // (copies * max(1, int(size)) ** 2))
+        for start in range(0, len(which), step):
+            piece = slice(start, start + step)
+            yield which[piece], members[piece]
+
+
+def of_graphs(
+    graphs: Shaped[np.ndarray, "s d d"],
+) -> tuple[Int[np.ndarray, " m"], Bool[np.ndarray, "m d"]]:
+    """Node and parents of all s·d families, graph by graph."""
+    num, d = graphs.shape[:2]
+    parents = np.swapaxes(graphs != 0, 1, 2).reshape(num * d, d)
+    return np.tile(np.arange(d), num), parents
+
+
+def linear_params(
+    shape: tuple[int, int, int],
+    weights: Float[np.ndarray, "m d"],
+    bias: Float[np.ndarray, " m"],
+    log_scale: Float[np.ndarray, " m"],
+) -> Params:
+    """Parameters of a linear Gaussian SCM, from one row of weights a family."""
+    num, d = shape[:2]
+    columns = np.ascontiguousarray(np.swapaxes(weights.reshape(shape), 1, 2))
+    return {
+        "mechanism": {"weights": columns, "bias": bias.reshape(num, d)},
+        "noise": {"log_scale": log_scale.reshape(num, d)},
+    }
