@@ -73,7 +73,9 @@ def test_knowledge_and_settings_reach_the_method(folder):
         (["show", "missing.nc"], "no file"),
     ],
 )
-def test_refusals_are_one_line_with_exit_code_two_and_leave_nothing_behind(folder, arguments, words):
+def test_refusals_are_one_line_with_exit_code_two_and_leave_nothing_behind(
+    folder, arguments, words
+):
     holes = toy_frame()
     holes.loc[3, "soil"] = None
     holes.to_csv(folder / "holes.csv", index=False)

@@ -60,18 +60,25 @@ def fit(
     """Fit a table and write the posterior to a file."""
     from bayesdag import fitting
     from bayesdag.data import read
+    from bayesdag.monitors import Progress
 
     _check_suffix(out)
     data = read(table, interventions=_path_or_name(interventions), scaling=scaling)
-    posterior = fitting.fit(
-        data,
-        method or fitting.DEFAULT_METHOD,
-        knowledge=knowledge,
-        seed=seed,
-        preset=preset,
-        **_settings(set_ or []),
-    )
+    partial = out.with_name(f"{out.name}.partial")
+    with Progress() as progress:
+        posterior = fitting.fit(
+            data,
+            method or fitting.DEFAULT_METHOD,
+            knowledge=knowledge,
+            seed=seed,
+            preset=preset,
+            checkpoint=partial,
+            monitor=progress,
+            **_settings(set_ or []),
+        )
     posterior.save(out)
+    # Only now: a kill between the two leaves the checkpoint, and the command ends the same.
+    partial.unlink(missing_ok=True)
     _show(posterior, top, as_json)
     _say(f"Written to {out}", as_json)
 

@@ -11,6 +11,7 @@ from bayesdag import plugins, priors
 from bayesdag._version import __version__
 from bayesdag.data import Dataset, check_rows, read
 from bayesdag.knowledge import Constraints, Knowledge
+from bayesdag.monitors import Checkpoint, Together
 from bayesdag.posterior import Posterior
 from bayesdag.types import InputError, KnowledgeError, Method, Monitor
 
@@ -47,7 +48,8 @@ def fit(
         knowledge: a `Knowledge`, a mapping, or the path of a YAML file.
         seed: same seed, data, version and kind of device: same answer.
         preset: named defaults of the method; `settings` still override them.
-        checkpoint: file that a long run keeps, and resumes from when it is there.
+        checkpoint: file that a long run keeps, and resumes from when it is there; remove
+            it once the result is saved.
         monitor: watches the run; by default nothing is shown.
         settings: fields of the method; unknown ones are refused.
     """
@@ -56,16 +58,17 @@ def fit(
     said = Knowledge.read(knowledge)
     constraints = said.bind(dataset.names)
     check(chosen, dataset, constraints)
-    posterior = chosen(jax.random.key(seed), dataset, constraints, monitor)
-    provenance = {
+    stamp = {
         "version": __version__,
         "method": plugins.configuration(chosen),
         "seed": seed,
         "data_hash": dataset.hash,
+        "scaling": {k: v.tolist() for k, v in dataclasses.asdict(dataset.scaling).items()},
         "knowledge": said.to_dict(),
-        **posterior.provenance,
     }
-    return dataclasses.replace(posterior, provenance=provenance)
+    watch = _watch(checkpoint, stamp, monitor)
+    posterior = chosen(jax.random.key(seed), dataset, constraints, watch)
+    return dataclasses.replace(posterior, provenance=stamp | posterior.provenance)
 
 
 def methods() -> dict[str, str]:
@@ -116,6 +119,15 @@ def check(method: Method, data: Dataset, knowledge: Constraints) -> None:
             "method that can (bayesdag methods)"
         )
     check_rows(data, method.min_rows(data.num_variables), name)
+
+
+def _watch(
+    checkpoint: str | Path | None, stamp: dict[str, Any], monitor: Monitor | None
+) -> Monitor | None:
+    if checkpoint is None:
+        return monitor
+    keeper = Checkpoint(Path(checkpoint), stamp)
+    return keeper if monitor is None else Together((keeper, monitor))
 
 
 def _honours(name: str) -> frozenset[str]:

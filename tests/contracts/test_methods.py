@@ -80,7 +80,9 @@ def test_relabelling_the_columns_relabels_the_answer(name):
     order = [2, 0, 3, 1]
     moved = fit(toy_frame().iloc[:, order], quick(name), seed=3)
     assert moved.names == tuple(NAMES[i] for i in order)
-    assert np.abs(moved.edge_matrix() - fitted(name).edge_matrix()[np.ix_(order, order)]).max() < 0.3
+    assert (
+        np.abs(moved.edge_matrix() - fitted(name).edge_matrix()[np.ix_(order, order)]).max() < 0.3
+    )
 
 
 @every_method
