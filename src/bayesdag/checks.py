@@ -1,84 +1,75 @@
 """Is this table fit for causal discovery, and if not, what is to be done?
 
 Refusals are for data from which no method could learn; warnings are for data that can be
-used but that a careful analyst would look at first.
+used but that a careful analyst would look at first. Rows are counted from 1.
 """
 
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Shaped
 
 from bayesdag.types import BayesdagWarning, InputError
 
-NEAR_DUPLICATE = 0.999
+NEAR_COPY = 0.999
 VERY_SKEWED = 3.0
 ROWS_PER_VARIABLE = 10
+_EPSILON = float(np.finfo(np.float64).eps)
+_LARGEST = 1e150
+
+Names = tuple[str, ...]
+Values = Float[np.ndarray, "n d"]
+Mask = Bool[np.ndarray, "n d"]
 
 
-def refuse_bad_form(values: np.ndarray, names: Sequence[str], mask: np.ndarray | None) -> None:
+def refuse_bad_form(
+    values: Shaped[np.ndarray, "..."], names: Names, mask: Shaped[np.ndarray, "..."] | None
+) -> None:
     """Refuses what is not a finite table with a name for each column."""
     if values.ndim != 2:
         raise InputError(f"the values have shape {values.shape}; a Dataset needs rows and columns")
     if len(names) != values.shape[1]:
-        raise InputError(f"there are {len(names)} names for {values.shape[1]} columns")
+        raise InputError(
+            f"there are {len(names)} names for {values.shape[1]} columns; name every column once"
+        )
     if mask is not None and mask.shape != values.shape:
-        raise InputError(f"interventions have shape {mask.shape} and the data {values.shape}")
+        raise InputError(
+            f"interventions have shape {mask.shape} and the data {values.shape}; "
+            "pass one True or False for each cell"
+        )
     refuse_bad_names(names)
-    refuse_not_finite(values, names)
+    if min(values.shape) < 2:
+        raise InputError(
+            f"the data have {_plural(values.shape[0], 'row')} and "
+            f"{_plural(values.shape[1], 'column')}; at least 2 of each are needed"
+        )
+    _refuse_not_finite(values, names)
 
 
-def refuse_bad_names(names: Sequence[str]) -> None:
+def refuse_bad_names(names: Names) -> None:
     """Refuses empty and repeated column names."""
-    empty = [j + 1 for j, name in enumerate(names) if not name or name.startswith("Unnamed: ")]
-    if empty:
-        raise InputError(f"column {empty[0]} has no name; name it, or remove it if it labels rows")
-    repeated = sorted({name for name in names if names.count(name) > 1})
+    for position, name in enumerate(names):
+        if not name or name.startswith("Unnamed: "):
+            raise InputError(
+                f"column {position + 1} has no name; name it, or remove it if it labels the rows"
+            )
+    repeated = [name for name, count in Counter(names).items() if count > 1]
     if repeated:
-        places = [str(j + 1) for j, name in enumerate(names) if name == repeated[0]]
+        places = " and ".join(str(j + 1) for j, name in enumerate(names) if name == repeated[0])
         raise InputError(
-            f"{_listed(repeated)} is the name of several columns (columns {', '.join(places)}); "
-            "give each its own name"
+            f"columns {places} are both called {repeated[0]!r}; give each column its own name"
         )
 
 
-def refuse_not_finite(values: Float[np.ndarray, "n d"], names: Sequence[str]) -> None:
-    """Refuses missing and infinite values."""
-    if np.isfinite(values).all():
-        return
-    missing = np.isnan(values)
-    if missing.any():
-        counts = {names[j]: int(missing[:, j].sum()) for j in np.flatnonzero(missing.any(axis=0))}
-        row = int(np.flatnonzero(missing.any(axis=1))[0])
-        found = ", ".join(f"{name!r}: {count}" for name, count in list(counts.items())[:5])
-        raise InputError(
-            f"the data have {missing.sum()} missing values ({found}; the first is in row "
-            f"{row + 1}); drop these rows or impute them first"
-        )
-    row, column = np.argwhere(np.isinf(values))[0]
-    raise InputError(
-        f"column {names[column]!r} holds {values[row, column]} in row {row + 1}; replace it "
-        "by a finite number or drop the row"
-    )
-
-
-def refuse(values: Float[np.ndarray, "n d"], names: Sequence[str]) -> None:
+def refuse(values: Values, names: Names) -> None:
     """Refuses data from which no method could learn a graph."""
-    refuse_bad_names(names)
-    num_rows, num_variables = values.shape
-    if num_variables < 2:
-        raise InputError(f"the data have {num_variables} column; a graph needs at least two")
-    if num_rows < 2:
-        raise InputError(f"the data have {num_rows} rows; at least two are needed")
-    refuse_not_finite(values, names)
     _refuse_constants(values, names)
     _refuse_copies(values, names)
 
 
-def warn(
-    values: Float[np.ndarray, "n d"], names: Sequence[str], mask: Bool[np.ndarray, "n d"] | None
-) -> None:
+def warn(values: Values, names: Names, mask: Mask | None) -> None:
     """Warns of what the data are too few for, and of what may be an artefact."""
     for message in (
         *_too_few_rows(values),
@@ -90,60 +81,79 @@ def warn(
         warnings.warn(message, BayesdagWarning, stacklevel=3)
 
 
-def skewness(values: Float[np.ndarray, "n d"]) -> Float[np.ndarray, " d"]:
+def skewness(values: Values) -> Float[np.ndarray, " d"]:
     """Third standardised moment of each column; 0 for a constant."""
     centred = values - values.mean(axis=0)
     deviation = np.sqrt((centred**2).mean(axis=0))
     return ((centred / np.where(deviation > 0, deviation, 1.0)) ** 3).mean(axis=0)
 
 
-def _refuse_constants(values: np.ndarray, names: Sequence[str]) -> None:
-    spread = np.ptp(values, axis=0)
-    rounding = 8 * np.finfo(np.float64).eps * np.abs(values).max(axis=0)
-    constant = np.flatnonzero(spread <= rounding)
-    if constant.size:
-        first = constant[0]
+def _refuse_not_finite(values: np.ndarray, names: Names) -> None:
+    """Refuses missing values, infinities and numbers whose square would be one."""
+    if np.abs(values).max() < _LARGEST:
+        return
+    missing = np.isnan(values)
+    if missing.any():
+        counts = missing.sum(axis=0)
+        found = [f"{names[j]!r}: {counts[j]}" for j in np.flatnonzero(counts).tolist()]
+        row = int(np.argmax(missing.any(axis=1)))
         raise InputError(
-            f"column {_listed(names[j] for j in constant)} is constant (always "
-            f"{values[0, first]:g}); a constant cannot be a cause or an effect: drop it"
+            f"the data have {_plural(counts.sum(), 'missing value')} ({_some(found)}; the first "
+            f"in row {row + 1}); drop these rows or impute them first"
+        )
+    row, column = np.argwhere(np.abs(values) >= _LARGEST)[0].tolist()
+    infinite = np.isinf(values[row, column])
+    remedy = "replace it or drop the row" if infinite else "measure it in a larger unit"
+    raise InputError(
+        f"column {names[column]!r} holds {values[row, column]} in row {row + 1}, too large "
+        f"to compute with; {remedy}"
+    )
+
+
+def _refuse_constants(values: np.ndarray, names: Names) -> None:
+    # 0.1 + 0.2 and 0.3 differ in the last digit: that is no variation.
+    rounding = np.maximum(8 * _EPSILON * np.abs(values).max(axis=0), 1 / _LARGEST)
+    constant = np.flatnonzero(np.ptp(values, axis=0) <= rounding).tolist()
+    if constant:
+        found = [f"{names[j]!r} is always {values[0, j]:g}" for j in constant]
+        raise InputError(
+            f"the data have {_plural(len(constant), 'constant column')} ({_some(found)}); a "
+            "constant cannot be a cause or an effect: drop it"
         )
 
 
-def _refuse_copies(values: np.ndarray, names: Sequence[str]) -> None:
-    correlation = _correlation(values)
-    for column in range(1, len(names)):
-        earlier = np.flatnonzero(1 - np.abs(correlation[:column, column]) < 1e-9)
-        # Copies of copies are copies of the first one: one comparison a column is enough.
-        if earlier.size and _is_copy(values[:, earlier[0]], values[:, column]):
-            relation = (
-                "is a copy of"
-                if np.array_equal(values[:, column], values[:, earlier[0]])
-                else "is an exact linear function of"
-            )
-            raise InputError(
-                f"column {names[column]!r} {relation} {names[earlier[0]]!r}; no data can tell "
-                "their causes and effects apart: drop one of them"
-            )
-
-
-def _is_copy(x: np.ndarray, y: np.ndarray) -> bool:
-    """Whether y = a + b x for some a and b, up to the rounding of x and y themselves."""
-    (x, noise_x), (y, noise_y) = _standard(x), _standard(y)
-    sign = np.sign(np.dot(x, y))
-    return bool(np.abs(x - sign * y).max() <= 8 * (noise_x + noise_y))
-
-
-def _standard(x: np.ndarray) -> tuple[np.ndarray, float]:
-    """Standardised column, and the rounding error that its values carry."""
-    centred = x - x.mean()
-    deviation = centred.std()
-    return centred / deviation, float(np.finfo(np.float64).eps * np.abs(x).max() / deviation)
+def _refuse_copies(values: np.ndarray, names: Names) -> None:
+    """Refuses columns that equal another, also in another unit or with another zero."""
+    for i, j in np.argwhere(_correlation(values) > 1 - 1e-9).tolist():
+        if np.array_equal(values[:, i], values[:, j]):
+            relation = "is a copy of"
+        elif len(values) > 2 and _is_affine(values[:, i], values[:, j]):
+            relation = "is a copy in other units (an exact linear function) of"
+        else:
+            continue
+        raise InputError(
+            f"column {names[j]!r} {relation} {names[i]!r}; no data can tell the causes and "
+            "effects of the two apart: drop one of them"
+        )
 
 
 def _correlation(values: np.ndarray) -> np.ndarray:
-    centred = values - values.mean(axis=0)
-    standard = centred / centred.std(axis=0)
-    return standard.T @ standard / len(values)
+    """Absolute correlation of each column with those after it, 0 elsewhere."""
+    return np.triu(np.abs(np.corrcoef(values, rowvar=False)), k=1)
+
+
+def _is_affine(x: np.ndarray, y: np.ndarray) -> bool:
+    """Whether y = a + b x for some a and b, up to the rounding of x and y themselves."""
+    (x, rounding_x), (y, rounding_y) = _standard(x), _standard(y)
+    difference = np.abs(x - np.sign(np.dot(x, y)) * y).max()
+    return bool(difference <= 8 * (rounding_x + rounding_y))
+
+
+def _standard(x: np.ndarray) -> tuple[np.ndarray, float]:
+    centred = x - x.mean()
+    centred = centred - centred.mean()
+    deviation = centred.std()
+    return centred / deviation, float(_EPSILON * np.abs(x).max() / deviation)
 
 
 def _too_few_rows(values: np.ndarray) -> Iterator[str]:
@@ -155,29 +165,30 @@ def _too_few_rows(values: np.ndarray) -> Iterator[str]:
         )
 
 
-def _row_numbers(values: np.ndarray, names: Sequence[str]) -> Iterator[str]:
+def _row_numbers(values: np.ndarray, names: Names) -> Iterator[str]:
     counts = np.arange(len(values), dtype=np.float64)[:, None]
-    steps = values - values[:1]
-    for column in np.flatnonzero((steps == counts).all(axis=0)):
-        if len(values) >= 10:
-            yield f"column {names[column]!r} counts the rows; drop it unless it was measured"
-
-
-def _near_copies(values: np.ndarray, names: Sequence[str]) -> Iterator[str]:
-    correlation = np.triu(_correlation(values), k=1)
-    pairs = np.argwhere(np.abs(correlation) > NEAR_DUPLICATE)
-    if pairs.size:
-        i, j = pairs[np.argmax(np.abs(correlation[tuple(pairs.T)]))]
-        more = f" (and {len(pairs) - 1} more pairs)" if len(pairs) > 1 else ""
+    counting = (values - values[:1] == counts).all(axis=0) & (len(values) >= ROWS_PER_VARIABLE)
+    for column in np.flatnonzero(counting).tolist():
         yield (
-            f"columns {names[i]!r} and {names[j]!r} are almost copies of each other, correlation "
-            f"{correlation[i, j]:.5f}{more}; edges to and from them cannot be told apart well"
+            f"column {names[column]!r} grows by one from row to row; drop it if it only "
+            "numbers the rows"
         )
 
 
-def _very_skewed(values: np.ndarray, names: Sequence[str]) -> Iterator[str]:
+def _near_copies(values: np.ndarray, names: Names) -> Iterator[str]:
+    correlation = _correlation(values)
+    pairs = np.argwhere(correlation > NEAR_COPY).tolist()
+    found = [f"{names[i]!r} and {names[j]!r}: {correlation[i, j]:.5f}" for i, j in pairs]
+    if found and len(values) > 2:
+        yield (
+            f"columns are almost copies of each other (absolute correlation of {_some(found)}); "
+            "the data can hardly tell their causes and effects apart: consider dropping one"
+        )
+
+
+def _very_skewed(values: np.ndarray, names: Names) -> Iterator[str]:
     skewed = skewness(values)
-    for column in np.flatnonzero(np.abs(skewed) > VERY_SKEWED):
+    for column in np.flatnonzero(np.abs(skewed) > VERY_SKEWED).tolist():
         remedy = (
             "it is positive, so consider its logarithm"
             if values[:, column].min() > 0
@@ -186,25 +197,26 @@ def _very_skewed(values: np.ndarray, names: Sequence[str]) -> Iterator[str]:
         yield f"column {names[column]!r} is very skewed (skewness {skewed[column]:.1f}); {remedy}"
 
 
-def _never_observed(
-    values: np.ndarray, names: Sequence[str], mask: np.ndarray | None
-) -> Iterator[str]:
+def _never_observed(values: np.ndarray, names: Names, mask: np.ndarray | None) -> Iterator[str]:
     if mask is None:
         return
-    for column in np.flatnonzero(mask.any(axis=0)):
+    for column in np.flatnonzero(mask.any(axis=0)).tolist():
         free = values[~mask[:, column], column]
         if free.size == 0:
-            yield (
-                f"column {names[column]!r} is set in every row; the data say nothing of its causes"
-            )
+            where = "is set in every row"
         elif np.ptp(free) == 0:
-            yield (
-                f"column {names[column]!r} never varies where it was not set (always {free[0]:g}); "
-                "the data say nothing of its causes"
-            )
+            where = f"is {free[0]:g} in every row in which it was not set"
+        else:
+            continue
+        yield f"column {names[column]!r} {where}; the data say nothing of its causes"
 
 
-def _listed(names: Iterable[str]) -> str:
-    quoted = [repr(name) for name in names]
-    more = f" and {len(quoted) - 5} more" if len(quoted) > 5 else ""
-    return ", ".join(quoted[:5]) + more
+def _plural(count: int, noun: str) -> str:
+    return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
+def _some(found: Iterable[str]) -> str:
+    """The first five, and how many more there are."""
+    found = list(found)
+    more = f" and {len(found) - 5} more" if len(found) > 5 else ""
+    return ", ".join(found[:5]) + more

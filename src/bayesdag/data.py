@@ -7,14 +7,14 @@ A `Dataset` made directly is only checked for its form.
 
 import hashlib
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float
 
-from bayesdag import checks, sortability, tables, targets
+from bayesdag import checks, sortability
 from bayesdag.types import InputError
 
 SCALINGS = ("standardise", "centre", "none")
@@ -126,32 +126,31 @@ class Dataset:
     def hash(self) -> str:
         """SHA-256 of shape, names, values and mask; the scaling is not part of it."""
         digest = hashlib.sha256(repr((self.values.shape, self.names)).encode())
-        digest.update(np.ascontiguousarray(self.values, "<f8").tobytes())
-        if self.interventions is not None:
-            digest.update(np.ascontiguousarray(self.interventions).tobytes())
+        digest.update(self.values.astype("<f8").tobytes())
+        if self.interventions is not None and self.interventions.any():
+            digest.update(self.interventions.tobytes())
         return digest.hexdigest()
 
     def summary(self) -> dict[str, Any]:
         """What a result keeps of its data: numbers a column, never the rows."""
-        deviation = self.values.std(axis=0)
         statistics = {
             "mean": self.values.mean(axis=0),
-            "sd": deviation,
+            "sd": self.values.std(axis=0),
             "min": self.values.min(axis=0),
             "max": self.values.max(axis=0),
             "skewness": checks.skewness(self.values),
             "r_squared": sortability.r_squared(self.values),
             "num_set": (~self.observed).sum(axis=0),
         }
-        columns = {
-            name: {key: column[j].item() for key, column in statistics.items()}
-            for j, name in enumerate(self.names)
-        }
         return {
             "num_rows": self.num_rows,
             "num_variables": self.num_variables,
-            "num_set_rows": int((~self.observed).any(axis=1).sum()),
-            "columns": columns,
+            "num_rows_with_interventions": int((~self.observed).any(axis=1).sum()),
+            "sortability": describe_sortability(self),
+            "columns": {
+                name: {key: numbers[j].item() for key, numbers in statistics.items()}
+                for j, name in enumerate(self.names)
+            },
         }
 
 
@@ -168,22 +167,15 @@ def read(source: object, *, interventions: object = None, scaling: str | None = 
         scaling: "standardise" (the default), "centre" or "none". A Dataset keeps its own
             unless another is named.
     """
-    if isinstance(source, Dataset):
-        values, names, mask, units = (
-            source.values,
-            source.names,
-            source.interventions,
-            source.scaling,
-        )
-        if interventions is not None:
-            mask = targets.mask(_opened(interventions), names, len(values))
+    if not isinstance(source, Dataset):
+        data = _parse(source, interventions)
+    elif interventions is not None:
+        data = replace(source, interventions=_mask(interventions, source.names, source.num_rows))
     else:
-        values, names, mask = _parse(source, interventions)
-        units = None
-    checks.refuse(values, names)
-    if units is None or scaling is not None:
-        units = Scaling.of(values, scaling or "standardise")
-    data = Dataset(values, names, mask, units)
+        data = source
+    checks.refuse(data.values, data.names)
+    if scaling is not None:
+        data = replace(data, scaling=Scaling.of(data.values, scaling))
     checks.warn(data.values, data.names, data.interventions)
     return data
 
@@ -197,27 +189,38 @@ def check_rows(data: Dataset, needed: int, method_name: str) -> None:
         )
 
 
-def _parse(
-    source: object, interventions: object
-) -> tuple[np.ndarray, tuple[str, ...], np.ndarray | None]:
-    """Values, names and mask as they are written in the sources."""
+def describe_sortability(data: Dataset) -> str:
+    """In words: could the scales of the columns alone give away their order?"""
+    standardised = bool(np.allclose(data.scaled.std(axis=0), 1.0, rtol=0.2))
+    return sortability.describe(data.values, data.names, standardised=standardised)
+
+
+def _parse(source: object, interventions: object) -> Dataset:
+    """The table as it is written in the sources."""
+    from bayesdag import columns, tables  # Late, because pandas takes long to load.
+
     table = tables.frame(source)
     if isinstance(interventions, str) and interventions in table.columns:
-        # No `pop`: it would change a DataFrame that belongs to the caller.
         interventions, table = table[interventions], table.drop(columns=interventions)
     names = tuple(table.columns)
     checks.refuse_bad_names(names)
-    values = tables.numbers(table)
+    values = columns.numbers(table)
     if interventions is None:
-        return values, names, None
-    return values, names, targets.mask(_opened(interventions), names, len(values))
+        return Dataset(values, names)
+    return Dataset(values, names, _mask(interventions, names, len(values)))
 
 
-def _opened(interventions: object) -> object:
-    """The table behind a path; anything else is returned as it is."""
+def _mask(interventions: object, names: tuple[str, ...], num_rows: int) -> np.ndarray:
+    from bayesdag import tables, targets  # Late, because pandas takes long to load.
+
+    if isinstance(interventions, str) and not os.path.exists(interventions):
+        raise InputError(
+            f"interventions={interventions!r} is neither a column of the data "
+            f"({targets.nearest(interventions, names)}) nor a file; check the name"
+        )
     if isinstance(interventions, str | os.PathLike):
-        return tables.frame(interventions, keep_blank_rows=True)
-    return interventions
+        interventions = tables.frame(interventions, keep_blank_rows=True)
+    return targets.mask(interventions, names, num_rows)
 
 
 def _frozen(array: np.ndarray, dtype: type) -> np.ndarray:
