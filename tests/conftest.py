@@ -17,6 +17,14 @@ try:  # A bare GPU image has no beartype; the tests still run there, without sha
 except ImportError:
     pass
 
+try:
+    from hypothesis import settings
+except ImportError:
+    pass
+else:  # Compilation makes deadlines meaningless; the same commit meets the same examples.
+    settings.register_profile("bayesdag", deadline=None, derandomize=True, max_examples=50)
+    settings.load_profile("bayesdag")
+
 jax.config.update("jax_numpy_rank_promotion", "raise")
 jax.config.update("jax_numpy_dtype_promotion", "strict")
 

@@ -162,6 +162,12 @@ class Constraints:
     log_odds: Float[np.ndarray, "d d"]
     kinds: frozenset[str] = frozenset()
 
+    def __post_init__(self) -> None:
+        for name in ("required", "forbidden", "log_odds"):
+            array = getattr(self, name).copy()
+            array.setflags(write=False)  # one object serves all chains and methods
+            object.__setattr__(self, name, array)
+
     @classmethod
     def free(cls, names: Iterable[str]) -> "Constraints":
         """Constraints that allow every graph without self-loops."""

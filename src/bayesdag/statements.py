@@ -137,11 +137,9 @@ def _from_tetrad(text: str) -> dict[str, Any]:
 
 def _listed(statements: Any) -> list[Any]:
     """Statements as a list; one alone needs no brackets, and a set is put in a fixed order."""
-    if statements is None or statements == "":
+    if statements is None or (isinstance(statements, str) and not statements):
         return []
-    if isinstance(statements, str | numbers.Number):
-        return [statements]
-    if isinstance(statements, Mapping):
+    if isinstance(statements, str | numbers.Number | Mapping):
         return [statements]
     if isinstance(statements, set | frozenset):
         return sorted(statements, key=repr)
@@ -212,8 +210,6 @@ def _probability(edge: tuple[str, str], value: Any) -> float:
 
 def _name(value: Any) -> str:
     """A column name as text; 3 is the column called "3"."""
-    if isinstance(value, str):
-        return value
-    if isinstance(value, numbers.Real) and not isinstance(value, bool):
+    if isinstance(value, str | numbers.Real) and not isinstance(value, bool):
         return str(value)
     raise KnowledgeError(f"{value!r} is not a column name; put the name in quotes")
