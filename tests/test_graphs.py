@@ -332,6 +332,6 @@ def test_rank_matrix_turns_a_triangle_into_the_order_of_potentials(key):
 )
 def test_a_thousand_graphs_with_a_hundred_nodes_are_quick(fact, seconds, seed):
     batch = random_dags(seed, num=1000, d=100, num_edges=200)
-    start = time.perf_counter()
+    start = time.process_time()  # other programs may be running
     fact(batch)
-    assert time.perf_counter() - start < seconds
+    assert time.process_time() - start < seconds

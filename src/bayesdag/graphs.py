@@ -100,26 +100,29 @@ def _shortest_return(children: list[list[int]], start: int) -> list[int] | None:
 def ancestors(graphs: Graphs) -> Bool[np.ndarray, "*batch d d"]:
     """`a[i, j]` is True when a directed path of one or more edges leads from i to j.
 
-    Warshall's algorithm on rows packed into bits, with the batch innermost so that
-    numpy's loops stay long: 1000 graphs with 100 nodes take about 50 ms.
+    Warshall's algorithm on rows packed into bits: 1000 graphs with 100 nodes take 50 ms.
     """
     edges, batch = _flat(graphs)
     d = edges.shape[-1]
-    reach = np.ascontiguousarray(np.moveaxis(np.packbits(edges, axis=-1), 0, -1))
+    reach = _pack(edges)
     for middle in range(d):
         passes = (reach[:, middle // 8] >> (7 - middle % 8)) & 1
         reach |= (-passes)[:, None] & reach[middle]  # unsigned -1 has all bits set
-    unpacked = np.unpackbits(np.moveaxis(reach, -1, 0), axis=-1, count=d)
-    return unpacked.astype(bool).reshape(*batch, d, d)
+    return _unpack(reach, d).reshape(*batch, d, d)
 
 
 def markov_blankets(graphs: Graphs) -> Bool[np.ndarray, "*batch d d"]:
     """`m[i, j]` is True when j is a parent, a child or a co-parent of i; symmetric."""
-    edges = np.asarray(graphs) != 0
-    numbers = edges.astype(np.float32)  # only floats have a fast matrix product in numpy
-    blankets = (numbers @ np.swapaxes(numbers, -1, -2) > 0) | skeleton(graphs)
-    blankets[..., np.eye(edges.shape[-1], dtype=bool)] = False
-    return blankets
+    edges, batch = _flat(graphs)
+    d = edges.shape[-1]
+    parents = _pack(np.swapaxes(edges, 1, 2))
+    is_parent = np.ascontiguousarray(np.moveaxis(edges, 0, -1)).view(np.uint8)
+    coparents = np.zeros_like(parents)
+    for child in range(d):  # a matrix product of floats would wake the threads of BLAS
+        coparents |= (-is_parent[:, child])[:, None] & parents[child]
+    blankets = _unpack(coparents, d) | skeleton(edges)
+    blankets[:, np.arange(d), np.arange(d)] = False
+    return blankets.reshape(*batch, d, d)
 
 
 def skeleton(graphs: Graphs) -> Bool[np.ndarray, "*batch d d"]:
@@ -304,6 +307,16 @@ def _connected_part(nodes: int, parents: list[int], children: list[int]) -> int:
 def _bits(rows: np.ndarray) -> list[int]:
     """Each row as one integer whose bit j is `row[j]`."""
     return [sum(1 << int(j) for j in np.flatnonzero(row)) for row in rows]
+
+
+def _pack(rows: np.ndarray) -> np.ndarray:
+    """Rows as bits, (node, byte, graph): the batch innermost keeps numpy's loops long."""
+    return np.ascontiguousarray(np.moveaxis(np.packbits(rows, axis=-1), 0, -1))
+
+
+def _unpack(packed: np.ndarray, d: int) -> np.ndarray:
+    """Inverse of `_pack` for rows of `d` booleans."""
+    return np.unpackbits(np.moveaxis(packed, -1, 0), axis=-1, count=d).astype(bool)
 
 
 def _flat(graphs: Graphs) -> tuple[np.ndarray, tuple[int, ...]]:
