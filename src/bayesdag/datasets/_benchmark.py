@@ -57,7 +57,7 @@ class Benchmark:
         self,
         num_rows: int,
         seed: int,
-        do: Mapping[int | str, float | np.ndarray] | None = None,
+        do: Mapping[int | str, float | int | np.ndarray] | None = None,
     ) -> Dataset:
         """Fresh rows of the true model, with variables set to given values.
 
@@ -96,7 +96,7 @@ def set_rows(
     truth: Truth,
     rng: np.random.Generator,
     num_rows: int,
-    do: Mapping[int, float | np.ndarray],
+    do: Mapping[int, float | int | np.ndarray],
     like: Dataset,
 ) -> Dataset:
     """Rows of `truth` under `do`, named and scaled like another table, set cells marked."""

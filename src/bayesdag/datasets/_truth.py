@@ -39,7 +39,7 @@ class Truth:
         self,
         rng: np.random.Generator,
         num_rows: int,
-        do: Mapping[int, float | np.ndarray] | None = None,
+        do: Mapping[int, float | int | np.ndarray] | None = None,
     ) -> Float[np.ndarray, "n d"]:
         """Rows of the model in which every variable named in `do` is set to its value(s).
 
@@ -49,7 +49,7 @@ class Truth:
         inner, outer = self.inner or _unit(self.graph), self.outer or _unit(self.graph)
         noise = self.noise(rng, (num_rows, len(self.graph))) * self.noise_scale
         x = np.empty(noise.shape, order="F")
-        for j in topological_order(self.graph):
+        for j in topological_order(self.graph).tolist():
             if do and j in do:
                 x[:, j] = do[j] * outer.scale[j] + outer.shift[j]
             else:
@@ -69,7 +69,7 @@ class Truth:
         noise = self.noise(rng, (num_rows, len(self.graph))) * self.noise_scale
         shift, scale = np.zeros(len(self.graph)), np.ones(len(self.graph))
         x = np.empty(noise.shape, order="F")
-        for j in topological_order(self.graph):
+        for j in topological_order(self.graph).tolist():
             raw = self._raw(j, x, noise)
             shift[j], scale[j] = raw.mean(), raw.std()
             x[:, j] = (raw - shift[j]) / scale[j]

@@ -51,16 +51,16 @@ class Variable:
 
 
 GREENHOUSE = {
-    "growth": Variable("g a plant and day", 32, 3.0, {"light": 0.04, "irrigation": 1.5}),
+    "growth": Variable("g a plant and day", 32.0, 3.0, {"light": 0.04, "irrigation": 1.5}),
     "harvest": Variable("kg/m2", 1.6, 0.12, {"growth": 0.03, "mildew": -0.06}, decimals=2),
-    "humidity": Variable("%", 68, 3.0, {"indoor_temperature": -1.8, "irrigation": 4.5}),
+    "humidity": Variable("%", 68.0, 3.0, {"indoor_temperature": -1.8, "irrigation": 4.5}),
     "indoor_temperature": Variable(
-        "degrees C", 24, 1.0, {"light": 0.012, "outdoor_temperature": 0.35}
+        "degrees C", 24.0, 1.0, {"light": 0.012, "outdoor_temperature": 0.35}
     ),
     "irrigation": Variable("l/m2 a day", 4.5, 0.5, {"light": 0.007}, decimals=2),
-    "light": Variable("W/m2", 300, 70, {}, decimals=0),
+    "light": Variable("W/m2", 300.0, 70.0, {}, decimals=0),
     "mildew": Variable("% of the leaf area", 9.0, 1.6, {"humidity": 0.3}),
-    "outdoor_temperature": Variable("degrees C", 19, 3.0, {}),
+    "outdoor_temperature": Variable("degrees C", 19.0, 3.0, {}),
 }
 NAMES = tuple(GREENHOUSE)  # in alphabetical order, which is not the causal one
 

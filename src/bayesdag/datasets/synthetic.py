@@ -116,7 +116,8 @@ class Synthetic:
             self._stream(seed, "graph"), self.num_variables, self.edges_per_node, self.expected
         )
         rng = self._stream(seed, "functions")
-        functions = (draw_function(rng, k) if k else _mechanisms.zero for k in graph.sum(axis=0))
+        num_parents = graph.sum(axis=0).tolist()
+        functions = (draw_function(rng, k) if k else _mechanisms.zero for k in num_parents)
         truth = Truth(
             graph=graph,
             functions=tuple(functions),
