@@ -200,7 +200,7 @@ def unique_graphs(
     """The distinct graphs, and for each input the index of its own among them."""
     edges, batch = _flat(graphs)
     d = edges.shape[-1]
-    packed = np.packbits(edges.reshape(len(edges), d * d), axis=1)
+    packed = np.ascontiguousarray(np.packbits(edges.reshape(len(edges), d * d), axis=1))
     labels = packed.view(np.dtype((np.void, packed.shape[1])))[:, 0]
     _, first, index = np.unique(labels, return_index=True, return_inverse=True)
     return edges[first].astype(np.int8), index.reshape(batch)

@@ -4,22 +4,28 @@ Everything a fit leaves behind, as arrays with names. Every question about it is
 by a function of plain arrays in a module of its own; the methods here only hand it over.
 """
 
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import jax
 import numpy as np
 from jaxtyping import Float
 
-from bayesdag import plugins, storage
+from bayesdag import adjustment, effects, labels, plugins, queries, storage
+from bayesdag.answers import Counterfactual, Effect
 from bayesdag.data import Dataset, Scaling
+from bayesdag.draws import Estimate
 from bayesdag.scm import SCM
-from bayesdag.types import Array, Draws, Params, Weights
+from bayesdag.types import Array, Draws, InputError, Params, Weights
 
 if TYPE_CHECKING:
     import networkx
     import pandas
     import xarray
+
+Labelled = Any  # a table of ordered pairs, or two: probabilities and their errors
 
 
 @dataclass(frozen=True)
@@ -67,13 +73,96 @@ class Posterior:
 
     def edge_matrix(self) -> Float[np.ndarray, "d d"]:
         """P(i -> j): exact where the method knows it, else the weighted share of draws."""
-        if self.marginals is not None and "edge" in self.marginals:
-            return self.marginals["edge"]
-        return _weighted_mean(self.graphs, self.weights)
+        return queries.edge_probabilities(self.graphs, self.weights, self.marginals).value
 
-    def edge_probabilities(self) -> "pandas.DataFrame":
-        """P(source -> target), with column names."""
-        return self._frame(self.edge_matrix())
+    def edge_probabilities(self, with_error: bool = False) -> Labelled:
+        """P(source -> target); with its Monte-Carlo error, a second table, when asked for."""
+        return self._labelled(
+            queries.edge_probabilities(self.graphs, self.weights, self.marginals, with_error)
+        )
+
+    def path_probabilities(self, with_error: bool = False) -> Labelled:
+        """P(a directed path leads from source to target): a cause, directly or not."""
+        return self._labelled(
+            queries.path_probabilities(self.graphs, self.weights, self.marginals, with_error)
+        )
+
+    def markov_blanket_probabilities(self, with_error: bool = False) -> Labelled:
+        """P(one variable is in the Markov blanket of the other)."""
+        return self._labelled(
+            queries.markov_blanket_probabilities(self.graphs, self.weights, with_error)
+        )
+
+    def v_structures(self, at_least: float = 0.05) -> "pandas.DataFrame":
+        """Colliders left -> middle <- right of unlinked causes, with their probability."""
+        return queries.v_structures(self.graphs, self.weights, self.names, at_least)
+
+    def probability(
+        self, predicate: Callable[["networkx.DiGraph"], bool], with_error: bool = False
+    ) -> float | tuple[float, float]:
+        """P(predicate), a function of a networkx graph with column names."""
+        return _number(
+            queries.probability(predicate, self.graphs, self.weights, self.names, with_error)
+        )
+
+    def equivalence_classes(self) -> queries.EquivalenceClasses:
+        """Markov equivalence classes with their mass, and which directions they compel."""
+        return queries.equivalence_classes(self.graphs, self.weights, self.names)
+
+    def most_probable_graph(self, by: str = "frequency") -> "networkx.DiGraph":
+        """The graph drawn most often, or by="log_joint" the one of the best draw."""
+        if by not in {"frequency", "log_joint"}:
+            raise InputError(f"by is 'frequency' or 'log_joint', not {by!r}")
+        score = self.stats["log_joint"] if by == "log_joint" else None
+        return self._digraph(queries.most_probable_graph(self.graphs, self.weights, score))
+
+    def median_graph(self) -> "networkx.DiGraph":
+        """Edges more probable than not; they may close a cycle."""
+        return self._digraph(queries.median_graph(self.edge_matrix()))
+
+    def consensus_graph(self, threshold: float = 0.5) -> "networkx.DiGraph":
+        """The DAG closest to the edge probabilities: fewest wrong edges on average."""
+        return self._digraph(queries.consensus_graph(self.edge_matrix(), threshold))
+
+    def adjustment_sets(self, cause: str, outcome: str, limit: int = 20) -> "pandas.DataFrame":
+        """Sets to adjust for, with the probability that each is valid."""
+        return adjustment.adjustment_sets(
+            self.graphs, self.weights, self.names, cause, outcome, limit
+        )
+
+    def adjustment_probability(
+        self, cause: str, outcome: str, adjust_for: Iterable[str], with_error: bool = False
+    ) -> float | tuple[float, float]:
+        """P(adjusting for these columns gives the total effect of cause on outcome)."""
+        return _number(
+            adjustment.adjustment_probability(
+                self.graphs, self.weights, self.names, cause, outcome, adjust_for, with_error
+            )
+        )
+
+    def effect(
+        self,
+        cause: str,
+        outcome: str,
+        values: tuple[float, float] = (0.0, 1.0),
+        *,
+        given: Mapping[str, float] | None = None,
+        num_rows: int = 1000,
+        seed: int = 0,
+    ) -> Effect:
+        """What changing `cause` from values[0] to values[1] does to the mean of `outcome`."""
+        key = jax.random.key(seed)
+        return effects.effect(key, *self._scm, cause, outcome, values, given, num_rows)
+
+    def sample(
+        self, num_rows: int, *, do: Mapping[str, float] | None = None, seed: int = 0
+    ) -> "pandas.DataFrame":
+        """New rows from the posterior predictive, after setting the variables in `do`."""
+        return effects.sample(jax.random.key(seed), *self._scm, num_rows, do)
+
+    def counterfactual(self, rows: Any, do: Mapping[str, float]) -> Counterfactual:
+        """What the given rows would have been, had the variables in `do` been set."""
+        return effects.counterfactual(*self._scm, rows, do)
 
     def edge_table(self) -> "pandas.DataFrame":
         """Every possible edge with its probability, most probable first.
@@ -110,17 +199,9 @@ class Posterior:
     def to_networkx(self, threshold: float = 0.5) -> "networkx.DiGraph":
         """Edges with probability above `threshold`, each with its `probability`.
 
-        Such a graph may hold a cycle when the threshold is below one half: it summarises
-        marginals, it is not a draw.
+        Such a graph may hold a cycle: it summarises marginals, it is not a draw.
         """
-        import networkx
-
-        graph = networkx.DiGraph()
-        graph.add_nodes_from(self.names)
-        probability = self.edge_matrix()
-        for i, j in zip(*np.nonzero(probability > threshold), strict=True):
-            graph.add_edge(self.names[i], self.names[j], probability=float(probability[i, j]))
-        return graph
+        return self._digraph(queries.median_graph(self.edge_matrix(), threshold))
 
     def to_datatree(self) -> "xarray.DataTree":
         """Labelled arrays in the ArviZ schema, ready for `arviz` or a netCDF file."""
@@ -130,12 +211,17 @@ class Posterior:
         """Write to a netCDF file, whole or not at all; equal results give equal bytes."""
         storage.save(_document(self), Path(path))
 
-    def _frame(self, matrix: np.ndarray) -> "pandas.DataFrame":
-        import pandas
+    @property
+    def _scm(self) -> tuple[SCM, Params, Draws, Weights, tuple[str, ...]]:
+        """What questions about interventions need."""
+        return self.model, self.params, self.graphs, self.weights, self.names
 
-        source = pandas.Index(self.names, name="source")
-        target = pandas.Index(self.names, name="target")
-        return pandas.DataFrame(matrix, index=source, columns=target)
+    def _digraph(self, graph: np.ndarray) -> "networkx.DiGraph":
+        return labels.digraph(self.names, graph, self.edge_matrix())
+
+    def _labelled(self, found: Estimate) -> Labelled:
+        value = labels.square(self.names, found.value)
+        return value if found.error is None else (value, labels.square(self.names, found.error))
 
 
 def load(path: str | Path) -> Posterior:
@@ -186,9 +272,8 @@ def from_draws(
     )
 
 
-def _weighted_mean(graphs: Draws, weights: Weights) -> Float[np.ndarray, "d d"]:
-    d = graphs.shape[-1]
-    return (weights.reshape(-1) @ graphs.reshape(-1, d * d)).reshape(d, d)
+def _number(found: Estimate) -> float | tuple[float, float]:
+    return found.value if found.error is None else (found.value, found.error)
 
 
 def _document(posterior: Posterior) -> storage.Document:

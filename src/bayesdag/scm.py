@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 
 from bayesdag.data import Scaling
 from bayesdag.types import Array, Graph, Key, Mechanism, Noise, Params, Rows
@@ -62,15 +62,21 @@ class SCM:
         residuals: Rows,
         do_mask: Bool[Array, " d"],
         do_values: Rows,
+        visits: Int[Array, " k"] | None = None,
     ) -> Rows:
-        """Rows that the given residuals produce under an intervention."""
+        """Rows that the given residuals produce under an intervention.
+
+        Args:
+            visits: the nodes that matter, parents before children; others keep their shift.
+        """
         forced = self._scale(do_values)
 
         def visit(x: Array, i: Array) -> tuple[Array, None]:
             free = self.mechanism.node(params["mechanism"], x, graph[:, i], i) + residuals[:, i]
             return x.at[:, i].set(jnp.where(do_mask[i], forced[:, i], free)), None
 
-        scaled, _ = jax.lax.scan(visit, jnp.zeros_like(residuals), _sources_first(graph))
+        order = _sources_first(graph) if visits is None else visits
+        scaled, _ = jax.lax.scan(visit, jnp.zeros_like(residuals), order)
         return self._unscale(scaled)
 
     def _scale(self, x: Rows) -> Rows:

@@ -1,0 +1,122 @@
+"""What weighted draws say of a quantity: its mean, and how exactly they know it.
+
+Values have leading dimensions (chain, draw); weights sum to 1 over both.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Float, Int8, Shaped
+
+from bayesdag import graphs as graph_facts
+from bayesdag.types import Draws, Weights
+
+Values = Shaped[np.ndarray, "chain draw *rest"]
+FEWEST_DRAWS = 4  # a chain is split in two, and a half needs a variance
+
+
+class Estimate(NamedTuple):
+    """A posterior mean and its Monte-Carlo standard error (None: not asked for)."""
+
+    value: Any
+    error: Any = None
+
+
+class Distinct(NamedTuple):
+    """The different graphs among the draws, most probable first.
+
+    `index[c, s]` is the place of draw s of chain c among them.
+    """
+
+    graphs: Int8[np.ndarray, "u d d"]
+    mass: Float[np.ndarray, " u"]
+    index: Shaped[np.ndarray, "chain draw"]
+
+
+def mean(values: Values, weights: Weights) -> Float[np.ndarray, "*rest"]:
+    """Weighted mean over chains and draws."""
+    flat = values.reshape(weights.size, -1)
+    return (weights.reshape(-1) @ flat).reshape(values.shape[2:])
+
+
+def share(indicator: Values, weights: Weights, with_error: bool = False) -> Estimate:
+    """Probability of what an indicator marks.
+
+    Its error is the standard deviation of a Beta distribution that has seen as many
+    independent draws as the effective ones: like sd/√ESS, but never 0, because what did not
+    happen in a hundred draws may still have a probability of a percent.
+    """
+    value = mean(indicator, weights)
+    if not with_error:
+        return Estimate(value)
+    size = effective_size(indicator, weights)
+    smooth = (value * size + 1) / (size + 2)
+    return Estimate(value, np.sqrt(smooth * (1 - smooth) / (size + 3)))
+
+
+def mean_error(values: Values, weights: Weights) -> Float[np.ndarray, "*rest"]:
+    """Monte-Carlo standard error of the weighted mean: sd/√ESS."""
+    variance = mean((values - mean(values, weights)) ** 2, weights)
+    return np.sqrt(variance / effective_size(values, weights))
+
+
+def weight_size(weights: Weights) -> float:
+    """Effective number of draws of the weights alone (Kish): all of them when equal."""
+    return float(weights.sum() ** 2 / (weights**2).sum())
+
+
+def effective_size(values: Values, weights: Weights) -> Float[np.ndarray, "*rest"]:
+    """Number of independent draws that would know the mean of `values` as well.
+
+    The draws' autocorrelation (ArviZ, unweighted) and the weights each cost their share.
+    A single run with unequal weights is a list of particles or of graphs, whose order means
+    nothing: there the weights alone count. What never varies counts as uncorrelated.
+    """
+    num_chains, num_draws = weights.shape
+    flat = values.reshape(num_chains, num_draws, -1).astype(float)
+    size = np.full(flat.shape[2], float(weights.size))
+    ordered = num_chains > 1 or np.ptp(weights) <= 1e-12
+    if ordered and num_draws >= FEWEST_DRAWS:
+        varies = np.ptp(flat, axis=(0, 1)) > 0
+        size[varies] = np.minimum(autocorrelated_size(flat[:, :, varies]), size[varies])
+    return (size * weight_size(weights) / weights.size).reshape(values.shape[2:])
+
+
+def autocorrelated_size(values: Float[np.ndarray, "chain draw k"]) -> Float[np.ndarray, " k"]:
+    """ArviZ's effective sample size for the mean, of quantities that vary."""
+    from arviz_stats.base.array import array_stats
+
+    if values.shape[2] == 0:
+        return np.zeros(0)
+    return np.asarray(array_stats.ess(values, chain_axis=0, draw_axis=1, method="mean"))
+
+
+def highest_density_interval(
+    values: Float[np.ndarray, "chain draw"], weights: Weights, prob: float
+) -> tuple[float, float]:
+    """Shortest interval that holds `prob` of the weight (ArviZ).
+
+    Weighted draws are first turned into as many equally weighted ones, their quantiles.
+    """
+    from arviz_stats.base.array import array_stats
+
+    flat, mass = values.reshape(-1), weights.reshape(-1)
+    if np.ptp(mass) > 1e-12:
+        order = np.argsort(flat, kind="stable")
+        levels = (np.arange(4 * flat.size) + 0.5) / (4 * flat.size)
+        below = np.searchsorted(np.cumsum(mass[order]), levels)
+        flat = flat[order][np.minimum(below, flat.size - 1)]
+    low, high = np.asarray(array_stats.hdi(flat, prob=prob, axis=0))
+    return float(low), float(high)
+
+
+def distinct(graphs: Draws, weights: Weights) -> Distinct:
+    """The different graphs with their mass; equal masses keep the order of first sight."""
+    different, index = graph_facts.unique_graphs(graphs)
+    mass = np.bincount(index.reshape(-1), weights.reshape(-1), minlength=len(different))
+    first = np.full(len(different), index.size)
+    np.minimum.at(first, index.reshape(-1), np.arange(index.size))
+    order = np.lexsort((first, -np.round(mass, 12)))
+    place = np.empty_like(order)
+    place[order] = np.arange(len(order))
+    return Distinct(different[order], mass[order], place[index])
