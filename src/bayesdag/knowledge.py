@@ -54,9 +54,18 @@ class Knowledge:
     sinks: tuple[str, ...] = ()
     beliefs: tuple[tuple[str, str, float], ...] = ()
 
-    def __post_init__(self) -> None:
-        for part in statements.PARTS:
-            object.__setattr__(self, part, statements.normal_form(part, getattr(self, part)))
+    def __init__(
+        self,
+        required: Any = (),
+        forbidden: Any = (),
+        tiers: Any = (),
+        roots: Any = (),
+        sinks: Any = (),
+        beliefs: Any = (),
+    ) -> None:
+        parts = (required, forbidden, tiers, roots, sinks, beliefs)
+        for name, statement in zip(statements.PARTS, parts, strict=True):
+            object.__setattr__(self, name, statements.normal_form(name, statement))
 
     @classmethod
     def read(cls, source: Any) -> "Knowledge":

@@ -54,7 +54,7 @@ def _parts(source: Mapping[Any, Any]) -> dict[str, Any]:
         part = ALIASES.get(key, key)
         if part not in PARTS:
             near = difflib.get_close_matches(str(key), [*PARTS, *ALIASES], n=1)
-            hint = f"; did you mean {near[0]!r}?" if near else ""
+            hint = f"; did you mean {near[0]!r}?" if near else "."
             raise KnowledgeError(
                 f"knowledge has no part called {key!r}{hint} There are: {', '.join(PARTS)}"
             )
