@@ -63,18 +63,15 @@ def refuse_bad_names(names: Names) -> None:
         )
 
 
-def refuse(values: Values, names: Names) -> None:
-    """Refuses data from which no method could learn a graph."""
+def check(values: Values, names: Names, mask: Mask | None = None) -> None:
+    """Refuses data no method could learn from; warns of what may be an artefact."""
     _refuse_constants(values, names)
-    _refuse_copies(values, names)
-
-
-def warn(values: Values, names: Names, mask: Mask | None) -> None:
-    """Warns of what the data are too few for, and of what may be an artefact."""
+    correlation = np.triu(np.corrcoef(values, rowvar=False), k=1)
+    _refuse_copies(values, names, correlation)
     for message in (
         *_too_few_rows(values),
         *_row_numbers(values, names),
-        *_near_copies(values, names),
+        *_near_copies(values, names, correlation),
         *_very_skewed(values, names),
         *_never_observed(values, names, mask),
     ):
@@ -84,13 +81,16 @@ def warn(values: Values, names: Names, mask: Mask | None) -> None:
 def skewness(values: Values) -> Float[np.ndarray, " d"]:
     """Third standardised moment of each column; 0 for a constant."""
     centred = values - values.mean(axis=0)
-    deviation = np.sqrt((centred**2).mean(axis=0))
-    return ((centred / np.where(deviation > 0, deviation, 1.0)) ** 3).mean(axis=0)
+    squared = centred**2
+    deviation = np.sqrt(squared.mean(axis=0))
+    # Not `centred**3`, which numpy computes ten times slower.
+    third = np.einsum("nd,nd->d", squared, centred) / len(values)
+    return third / np.where(deviation > 0, deviation, 1.0) ** 3
 
 
 def _refuse_not_finite(values: np.ndarray, names: Names) -> None:
     """Refuses missing values, infinities and numbers whose square would be one."""
-    if np.abs(values).max() < _LARGEST:
+    if values.min() > -_LARGEST and values.max() < _LARGEST:  # False for NaN too.
         return
     missing = np.isnan(values)
     if missing.any():
@@ -98,8 +98,8 @@ def _refuse_not_finite(values: np.ndarray, names: Names) -> None:
         found = [f"{names[j]!r}: {counts[j]}" for j in np.flatnonzero(counts).tolist()]
         row = int(np.argmax(missing.any(axis=1)))
         raise InputError(
-            f"the data have {_plural(counts.sum(), 'missing value')} ({_some(found)}; the first "
-            f"in row {row + 1}); drop these rows or impute them first"
+            f"the data have {_plural(int(counts.sum()), 'missing value')} ({_some(found)}; "
+            f"the first in row {row + 1}); drop these rows or impute them first"
         )
     row, column = np.argwhere(np.abs(values) >= _LARGEST)[0].tolist()
     infinite = np.isinf(values[row, column])
@@ -112,8 +112,9 @@ def _refuse_not_finite(values: np.ndarray, names: Names) -> None:
 
 def _refuse_constants(values: np.ndarray, names: Names) -> None:
     # 0.1 + 0.2 and 0.3 differ in the last digit: that is no variation.
-    rounding = np.maximum(8 * _EPSILON * np.abs(values).max(axis=0), 1 / _LARGEST)
-    constant = np.flatnonzero(np.ptp(values, axis=0) <= rounding).tolist()
+    low, high = values.min(axis=0), values.max(axis=0)
+    rounding = 8 * _EPSILON * np.maximum(np.abs(low), np.abs(high))
+    constant = np.flatnonzero(high - low <= np.maximum(rounding, 1 / _LARGEST)).tolist()
     if constant:
         found = [f"{names[j]!r} is always {values[0, j]:g}" for j in constant]
         raise InputError(
@@ -122,9 +123,9 @@ def _refuse_constants(values: np.ndarray, names: Names) -> None:
         )
 
 
-def _refuse_copies(values: np.ndarray, names: Names) -> None:
+def _refuse_copies(values: np.ndarray, names: Names, correlation: np.ndarray) -> None:
     """Refuses columns that equal another, also in another unit or with another zero."""
-    for i, j in np.argwhere(_correlation(values) > 1 - 1e-9).tolist():
+    for i, j in np.argwhere(np.abs(correlation) > 1 - 1e-9).tolist():
         if np.array_equal(values[:, i], values[:, j]):
             relation = "is a copy of"
         elif len(values) > 2 and _is_affine(values[:, i], values[:, j]):
@@ -135,11 +136,6 @@ def _refuse_copies(values: np.ndarray, names: Names) -> None:
             f"column {names[j]!r} {relation} {names[i]!r}; no data can tell the causes and "
             "effects of the two apart: drop one of them"
         )
-
-
-def _correlation(values: np.ndarray) -> np.ndarray:
-    """Absolute correlation of each column with those after it, 0 elsewhere."""
-    return np.triu(np.abs(np.corrcoef(values, rowvar=False)), k=1)
 
 
 def _is_affine(x: np.ndarray, y: np.ndarray) -> bool:
@@ -166,23 +162,25 @@ def _too_few_rows(values: np.ndarray) -> Iterator[str]:
 
 
 def _row_numbers(values: np.ndarray, names: Names) -> Iterator[str]:
-    counts = np.arange(len(values), dtype=np.float64)[:, None]
-    counting = (values - values[:1] == counts).all(axis=0) & (len(values) >= ROWS_PER_VARIABLE)
-    for column in np.flatnonzero(counting).tolist():
-        yield (
-            f"column {names[column]!r} grows by one from row to row; drop it if it only "
-            "numbers the rows"
-        )
+    num_rows = len(values)
+    if num_rows < ROWS_PER_VARIABLE:
+        return
+    # Few columns end as far from their beginning as a counter does: look only at those.
+    for column in np.flatnonzero(values[-1] - values[0] == num_rows - 1).tolist():
+        if (np.diff(values[:, column]) == 1).all():
+            yield (
+                f"column {names[column]!r} grows by one from row to row; drop it if it only "
+                "numbers the rows"
+            )
 
 
-def _near_copies(values: np.ndarray, names: Names) -> Iterator[str]:
-    correlation = _correlation(values)
-    pairs = np.argwhere(correlation > NEAR_COPY).tolist()
+def _near_copies(values: np.ndarray, names: Names, correlation: np.ndarray) -> Iterator[str]:
+    pairs = np.argwhere(np.abs(correlation) > NEAR_COPY).tolist()
     found = [f"{names[i]!r} and {names[j]!r}: {correlation[i, j]:.5f}" for i, j in pairs]
     if found and len(values) > 2:
         yield (
-            f"columns are almost copies of each other (absolute correlation of {_some(found)}); "
-            "the data can hardly tell their causes and effects apart: consider dropping one"
+            f"columns are almost copies of each other (correlation of {_some(found)}); the data "
+            "can hardly tell their causes and effects apart: consider dropping one"
         )
 
 

@@ -112,6 +112,7 @@ def _way_out(unreadable: list[str], names: Names) -> str:
             return way_out
     if unreadable[0].strip().lower() in _MISSING_CODES:
         return "if this stands for a missing value, drop or impute these rows first"
-    if all(part.strip() in names for text in unreadable for part in re.split("[;,]", text)):
+    parts = {part.strip() for text in unreadable for part in re.split("[;,]", text)}
+    if parts <= {"", *names}:
         return "if these columns were set in these rows, pass its name as `interventions`"
     return "drop the column or encode it as numbers"

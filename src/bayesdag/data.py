@@ -44,6 +44,8 @@ class Scaling:
         """The scaling called `kind` for these rows; a constant column keeps its unit."""
         if kind not in SCALINGS:
             raise InputError(f"no scaling is called {kind!r}; there are: {', '.join(SCALINGS)}")
+        # Sums depend on the order of memory, and equal tables must get equal scalings.
+        values = np.ascontiguousarray(values)
         unit = np.ones(values.shape[1])
         if kind == "none":
             return cls(0 * unit, unit)
@@ -52,7 +54,7 @@ class Scaling:
         shift = shift + (values - shift).mean(axis=0)
         if kind == "centre":
             return cls(shift, unit)
-        deviation = np.sqrt(np.mean((values - shift) ** 2, axis=0))
+        deviation = np.sqrt(((values - shift) ** 2).mean(axis=0))
         return cls(shift, np.where(deviation > 0, deviation, 1.0))
 
     def apply(self, x: Float[np.ndarray, "*batch d"]) -> Float[np.ndarray, "*batch d"]:
@@ -146,7 +148,7 @@ class Dataset:
             "num_rows": self.num_rows,
             "num_variables": self.num_variables,
             "num_rows_with_interventions": int((~self.observed).any(axis=1).sum()),
-            "sortability": describe_sortability(self),
+            "sortability": _words(self, statistics["sd"], statistics["r_squared"]),
             "columns": {
                 name: {key: numbers[j].item() for key, numbers in statistics.items()}
                 for j, name in enumerate(self.names)
@@ -173,11 +175,8 @@ def read(source: object, *, interventions: object = None, scaling: str | None = 
         data = replace(source, interventions=_mask(interventions, source.names, source.num_rows))
     else:
         data = source
-    checks.refuse(data.values, data.names)
-    if scaling is not None:
-        data = replace(data, scaling=Scaling.of(data.values, scaling))
-    checks.warn(data.values, data.names, data.interventions)
-    return data
+    checks.check(data.values, data.names, data.interventions)
+    return data if scaling is None else replace(data, scaling=Scaling.of(data.values, scaling))
 
 
 def check_rows(data: Dataset, needed: int, method_name: str) -> None:
@@ -191,8 +190,12 @@ def check_rows(data: Dataset, needed: int, method_name: str) -> None:
 
 def describe_sortability(data: Dataset) -> str:
     """In words: could the scales of the columns alone give away their order?"""
-    standardised = bool(np.allclose(data.scaled.std(axis=0), 1.0, rtol=0.2))
-    return sortability.describe(data.values, data.names, standardised=standardised)
+    return _words(data, data.values.std(axis=0), sortability.r_squared(data.values))
+
+
+def _words(data: Dataset, deviation: np.ndarray, explained: np.ndarray) -> str:
+    standardised = bool(np.allclose(deviation / data.scaling.scale, 1.0, rtol=0.2))
+    return sortability.describe(deviation, explained, data.names, standardised=standardised)
 
 
 def _parse(source: object, interventions: object) -> Dataset:

@@ -50,19 +50,31 @@ def r_squared(values: Values) -> Float[np.ndarray, " d"]:
     return np.where(deviation > 0, np.clip(1 - 1 / precision, 0.0, 1.0), 0.0)
 
 
-def describe(values: Values, names: tuple[str, ...], *, standardised: bool) -> str:
+def describe(
+    deviation: Float[np.ndarray, " d"],
+    explained: Float[np.ndarray, " d"],
+    names: tuple[str, ...],
+    *,
+    standardised: bool,
+) -> str:
     """In words: how unequal the scales are, and what a method could make of it.
 
     Without the true graph nobody can say whether the order of the scales is the causal one;
     only that it could be used, and whether it was.
+
+    Args:
+        deviation: standard deviation of each column.
+        explained: `r_squared` of each column.
+        names: one name a column.
+        standardised: whether the method sees the columns in units of their deviation.
     """
-    deviation, explained = values.std(axis=0), r_squared(values)
-    ratio = deviation.max() / deviation.min() if deviation.min() > 0 else np.inf
+    ratio = float(deviation.max() / deviation.min()) if deviation.min() > 0 else np.inf
     facts = (
         f"Standard deviations run {_range(deviation, names)}, a ratio of {ratio:.3g}. "
         f"R² of each column on all others runs {_range(explained, names)}."
     )
-    return f"{facts} {_scale_advice(ratio, standardised)} {_fit_advice(np.ptp(explained))}".strip()
+    advice = (_scale_advice(ratio, standardised), _fit_advice(float(np.ptp(explained))))
+    return " ".join((facts, *filter(None, advice)))
 
 
 def _range(numbers: np.ndarray, names: tuple[str, ...]) -> str:

@@ -85,7 +85,7 @@ def _read_file(path: Path, keep_blank_rows: bool) -> pd.DataFrame:
             f"{str(path)!r} is not UTF-8 text (byte {error.object[error.start]:#04x}); "
             "save it again as CSV in UTF-8"
         ) from error
-    except (pd.errors.ParserError, csv.Error) as error:
+    except (pd.errors.ParserError, pd.errors.ParserWarning, csv.Error) as error:
         raise InputError(_ragged(path, str(error))) from error
     except OSError as error:
         raise InputError(f"{str(path)!r} cannot be read: {error.strerror or error}") from error
@@ -104,48 +104,67 @@ def _read_parquet(path: Path) -> pd.DataFrame:
 
 
 def _read_text(path: Path, keep_blank_rows: bool) -> pd.DataFrame:
-    separator, header = _dialect(path)
-    table = pd.read_csv(
-        path,
-        sep=separator,
-        encoding="utf-8-sig",
-        skipinitialspace=True,
-        skip_blank_lines=not keep_blank_rows,
-        low_memory=False,
-    )
-    if not isinstance(table.index, pd.RangeIndex):
-        _refuse_or_warn_of_row_labels(table, path)
-    if len(header) != table.shape[1]:
-        raise InputError(f"{str(path)!r} does not begin with a line of names; put it at the top")
-    # pandas renames repeated columns; they have to be seen as they are to be refused.
+    separator, header, labelled = _dialect(path)
+    width = len(header) + labelled
+    with warnings.catch_warnings():
+        # pandas would cut rows that are too long and go on.
+        warnings.simplefilter("error", pd.errors.ParserWarning)
+        table = pd.read_csv(
+            path,
+            sep=separator,
+            header=0,
+            # Numbers, because pandas would rename repeated columns instead of refusing them.
+            names=list(range(width)),
+            index_col=False,
+            encoding="utf-8-sig",
+            skipinitialspace=True,
+            skip_blank_lines=not keep_blank_rows,
+            low_memory=False,
+        )
+    if labelled:
+        _say(
+            f"the rows of {str(path)!r} have one field more than there are names; the first field "
+            "is taken for a row label and left out"
+        )
+    table = table.iloc[:, int(labelled) :]
     table.columns = pd.Index(header, dtype=object)
     return table
 
 
-def _dialect(path: Path) -> tuple[str, list[str]]:
-    """Separator and names, from the first lines of a text file."""
+def _dialect(path: Path) -> tuple[str, list[str], bool]:
+    """Separator, names, and whether the rows begin with a label that has no name."""
     with path.open(encoding="utf-8-sig", newline="") as file:
         lines = [line for line in islice(file, 20) if line.strip()]
     if not lines:
         raise InputError(f"{str(path)!r} is empty; it needs a line of names and rows of numbers")
     rows = {
-        sep: list(csv.reader(lines, delimiter=sep, skipinitialspace=True)) for sep in _SEPARATORS
+        separator: list(csv.reader(lines, delimiter=separator, skipinitialspace=True))
+        for separator in (*_SEPARATORS, _NO_SEPARATOR)
     }
     splitting = [separator for separator in _SEPARATORS if len(rows[separator][0]) > 1]
     even = [separator for separator in splitting if _is_even(rows[separator])]
     # Spaces may be part of a name: they count only when they split all lines alike.
-    chosen = (even + [separator for separator in splitting if separator != " "] + [_NO_SEPARATOR])[
-        0
-    ]
-    header = rows[chosen][0] if chosen in rows else [lines[0].strip().strip('"')]
+    uneven = [separator for separator in splitting if separator != " "]
+    chosen = [*even, *uneven, _NO_SEPARATOR][0]
+    header, *body = rows[chosen]
     _refuse_numbers_as_names(path, header)
-    return chosen, header
+    return chosen, header, _is_labelled(path, header, body)
 
 
 def _is_even(rows: list[list[str]]) -> bool:
     """Whether all lines are as long as the first; R names one column less than there are."""
-    width = len(rows[0])
-    return all(len(row) == width for row in rows) or all(len(row) == width + 1 for row in rows[1:])
+    excess = {len(row) - len(rows[0]) for row in rows[1:]}
+    return excess in (set(), {0}, {1})
+
+
+def _is_labelled(path: Path, header: list[str], body: list[list[str]]) -> bool:
+    excess = {len(row) - len(header) for row in body}
+    if min(excess, default=0) > 1 or (excess == {1} and not any(row[-1] for row in body)):
+        raise InputError(
+            f"the rows of {str(path)!r} have more fields than the {len(header)} names in its "
+            "first line; name every column, or remove the separator at the end of the lines"
+        )
+    return excess == {1}
 
 
 def _refuse_numbers_as_names(path: Path, header: list[str]) -> None:
@@ -169,19 +188,6 @@ def _ragged(path: Path, reason: str) -> str:
     return (
         f"line {line} of {str(path)!r} has {saw} fields and the lines before it have {expected}; "
         "make all rows the same length and put quotes around text with a separator in it"
-    )
-
-
-def _refuse_or_warn_of_row_labels(table: pd.DataFrame, path: Path) -> None:
-    """Says what happens to rows that are longer than the line of names."""
-    if table.index.nlevels > 1 or table.iloc[:, -1].isna().to_numpy().all():
-        raise InputError(
-            f"the rows of {str(path)!r} have more fields than the {table.shape[1]} names in its "
-            "first line; name every column, or remove the separator at the end of the lines"
-        )
-    _say(
-        f"the rows of {str(path)!r} have one field more than there are names; the first field "
-        "is taken for a row label and left out"
     )
 
 

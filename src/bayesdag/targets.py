@@ -90,7 +90,7 @@ def _from_cells(table: pd.DataFrame, names: Names) -> np.ndarray:
     if wrong:
         row, column = wrong[0]
         raise InputError(
-            f"interventions hold {table.iat[row, column]!r} for {names[column]!r} in row "
+            f"interventions hold {str(table.iat[row, column])!r} for {names[column]!r} in row "
             f"{row + 1}; every cell must be True or False, or 1 or 0"
         )
     return flags == 1
