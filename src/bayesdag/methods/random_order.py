@@ -1,0 +1,57 @@
+"""Random orders, then linear regression: what chance and correlation alone achieve."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import jax
+import numpy as np
+
+from bayesdag.data import Dataset
+from bayesdag.keys import generator
+from bayesdag.knowledge import Constraints
+from bayesdag.methods import _ordered
+from bayesdag.posterior import Posterior
+from bayesdag.types import Key, Monitor
+
+
+@dataclass(frozen=True)
+class RandomOrder:
+    """A yardstick: random variable orders, parents by linear regression with BIC.
+
+    It sees which variables go together and guesses every direction, so a method that does
+    not beat it has learnt nothing about causes. Its draws are no posterior: the orders
+    do not depend on the data.
+
+    With knowledge the next variable is drawn among those that may come next.
+
+    Attributes:
+        num_samples: orders, with one graph and one draw of its functions each.
+    """
+
+    honours: ClassVar[frozenset[str]] = _ordered.HONOURS
+    interventions: ClassVar[bool] = True
+
+    num_samples: int = 100
+
+    def min_rows(self, d: int) -> int:
+        """Fewer rows than this say nothing about any regression."""
+        del d
+        return _ordered.MIN_ROWS
+
+    def __call__(
+        self, key: Key, data: Dataset, knowledge: Constraints, monitor: Monitor | None
+    ) -> Posterior:
+        """One graph for each of `num_samples` random orders."""
+        del monitor  # done in seconds
+        _ordered.check_num_samples(self.num_samples)
+        key_orders, key_functions = jax.random.split(key)
+        priorities = generator(key_orders).random((self.num_samples, data.num_variables))
+        before = _ordered.precedence(knowledge)
+        orders = np.stack([_ordered.constrained_order(p, before) for p in priorities])
+        notes = ["the orders are random: every direction is a guess, this is a yardstick"]
+        return _ordered.posterior_of_orders(
+            key_functions, data, knowledge, orders, self.num_samples, notes
+        )
+
+
+build = RandomOrder
