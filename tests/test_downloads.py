@@ -1,5 +1,6 @@
 import hashlib
 import io
+import logging.handlers
 import threading
 import zipfile
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -11,7 +12,7 @@ from bayesdag.datasets import _download
 from bayesdag.datasets._download import Archive
 from bayesdag.types import FileFormatError, InputError
 
-pytest.importorskip("pooch")
+pooch = pytest.importorskip("pooch")
 
 
 def zipped(array: np.ndarray) -> bytes:
@@ -69,13 +70,21 @@ def files(folder) -> list[str]:
     return sorted(path.name for path in folder.rglob("*") if path.is_file())
 
 
-def test_a_file_is_downloaded_once(server, cache, capfd):
+def test_a_file_is_downloaded_once(server, cache):
     for _ in range(2):
         (array,) = ARCHIVE.arrays("folder/data.npy")
         np.testing.assert_array_equal(array, np.arange(12.0).reshape(4, 3))
     assert server.requests == ["/small.zip"]
     assert files(cache) == ["small.zip"]
-    assert capfd.readouterr() == ("", "")
+
+
+def test_a_download_says_nothing_on_the_screen(cache):
+    said = logging.handlers.BufferingHandler(capacity=100)
+    logger = pooch.get_logger()
+    logger.addHandler(said)
+    ARCHIVE.path()
+    logger.removeHandler(said)
+    assert said.buffer == []
 
 
 def test_a_wrong_checksum_is_refused_and_nothing_is_kept(server, cache):
