@@ -19,7 +19,7 @@ LAYERS = [
     {"relaxations", "mechanisms", "noises", "samplers", "edges"},
     {"dagspace", "priors", "scm"},
     {"scores"},
-    {"energy", "orders", "subsets", "regression"},
+    {"ensemble", "energy", "orders", "subsets", "regression"},
     {
         *("queries", "adjustment", "effects", "diagnostics", "predictive", "next_experiment"),
         *("metrics", "storage", "exports", "plot"),

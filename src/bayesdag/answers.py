@@ -12,6 +12,8 @@ from bayesdag.types import Weights
 if TYPE_CHECKING:
     import pandas
 
+FEWEST_REPLICATED = 0.2
+
 
 class VarianceSplit(NamedTuple):
     """Where the variance of an effect comes from.
@@ -22,7 +24,8 @@ class VarianceSplit(NamedTuple):
         structural: the first term, which graph; NaN where it cannot be told.
         parametric: the second term, which function; NaN where it cannot be told.
         replicated: share of the draws with a path whose structure was drawn more than once.
-            Only these tell the terms apart; the others are assumed to be like them.
+            Only these tell the terms apart, and the others are assumed to be like them;
+            below a fifth nothing is claimed.
     """
 
     structural: float
@@ -128,11 +131,11 @@ class Effect:
             if members.sum() > 1:
                 within.append(self._unbiased(self.draws[members], self.weights[members]))
                 mass.append(self._mass(members))
-        if not mass:
-            return VarianceSplit(float("nan"), float("nan"), 0.0)
-        parametric = prob_path * float(np.average(within, weights=mass))
-        parametric = min(parametric, total)
-        return VarianceSplit(total - parametric, parametric, sum(mass) / prob_path)
+        replicated = sum(mass) / prob_path
+        if replicated < FEWEST_REPLICATED:
+            return VarianceSplit(float("nan"), float("nan"), replicated)
+        parametric = min(prob_path * float(np.average(within, weights=mass)), total)
+        return VarianceSplit(total - parametric, parametric, replicated)
 
     def summary(self, prob: float = 0.95) -> dict[str, Any]:
         """Everything above as plain data."""

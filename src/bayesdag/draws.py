@@ -57,7 +57,7 @@ def share(indicator: Values, weights: Weights, with_error: bool = False) -> Esti
 def mean_error(values: Values, weights: Weights) -> Float[np.ndarray, "*rest"]:
     """Monte-Carlo standard error of the weighted mean: sd/√ESS."""
     variance = mean((values - mean(values, weights)) ** 2, weights)
-    return np.sqrt(variance / effective_size(values, weights))
+    return np.asarray(np.sqrt(variance / effective_size(values, weights)))
 
 
 def weight_size(weights: Weights) -> float:

@@ -31,7 +31,7 @@ def pair(names: Sequence[str], cause: str, outcome: str) -> tuple[int, int]:
 
 
 def assignment(
-    names: Sequence[str], values: Mapping[str, float] | None
+    names: Sequence[str], values: Mapping[str, float | int] | None
 ) -> tuple[Bool[np.ndarray, " d"], Float[np.ndarray, " d"]]:
     """Which nodes a mapping names, and the number it gives each of them (others: 0)."""
     mask, numbers = np.zeros(len(names), dtype=bool), np.zeros(len(names))

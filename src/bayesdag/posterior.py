@@ -4,7 +4,7 @@ Everything a fit leaves behind, as arrays with names. Every question about it is
 by a function of plain arrays in a module of its own; the methods here only hand it over.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +17,7 @@ from bayesdag import adjustment, effects, labels, plugins, queries, storage
 from bayesdag.answers import Counterfactual, Effect
 from bayesdag.data import Dataset, Scaling
 from bayesdag.draws import Estimate
+from bayesdag.ensemble import Ensemble
 from bayesdag.scm import SCM
 from bayesdag.types import Array, Draws, InputError, Params, Weights
 
@@ -144,25 +145,25 @@ class Posterior:
         self,
         cause: str,
         outcome: str,
-        values: tuple[float, float] = (0.0, 1.0),
+        values: Sequence[float | int] = (0, 1),
         *,
-        given: Mapping[str, float] | None = None,
+        given: Mapping[str, float | int] | None = None,
         num_rows: int = 1000,
         seed: int = 0,
     ) -> Effect:
         """What changing `cause` from values[0] to values[1] does to the mean of `outcome`."""
         key = jax.random.key(seed)
-        return effects.effect(key, *self._scm, cause, outcome, values, given, num_rows)
+        return effects.effect(key, self._ensemble, cause, outcome, values, given, num_rows)
 
     def sample(
-        self, num_rows: int, *, do: Mapping[str, float] | None = None, seed: int = 0
+        self, num_rows: int, *, do: Mapping[str, float | int] | None = None, seed: int = 0
     ) -> "pandas.DataFrame":
         """New rows from the posterior predictive, after setting the variables in `do`."""
-        return effects.sample(jax.random.key(seed), *self._scm, num_rows, do)
+        return effects.sample(jax.random.key(seed), self._ensemble, num_rows, do)
 
-    def counterfactual(self, rows: Any, do: Mapping[str, float]) -> Counterfactual:
+    def counterfactual(self, rows: Any, do: Mapping[str, float | int]) -> Counterfactual:
         """What the given rows would have been, had the variables in `do` been set."""
-        return effects.counterfactual(*self._scm, rows, do)
+        return effects.counterfactual(self._ensemble, rows, do)
 
     def edge_table(self) -> "pandas.DataFrame":
         """Every possible edge with its probability, most probable first.
@@ -212,9 +213,8 @@ class Posterior:
         storage.save(_document(self), Path(path))
 
     @property
-    def _scm(self) -> tuple[SCM, Params, Draws, Weights, tuple[str, ...]]:
-        """What questions about interventions need."""
-        return self.model, self.params, self.graphs, self.weights, self.names
+    def _ensemble(self) -> Ensemble:
+        return Ensemble(self.model, self.params, self.graphs, self.weights, self.names)
 
     def _digraph(self, graph: np.ndarray) -> "networkx.DiGraph":
         return labels.digraph(self.names, graph, self.edge_matrix())
