@@ -320,7 +320,7 @@ def test_saying_something_twice_changes_nothing():
 
 
 def test_a_set_is_read_in_a_fixed_order():
-    names = "forbidden edges come in any order".split()
+    names = ["forbidden", "edges", "come", "in", "any", "order"]
     assert Knowledge(roots=set(names)).roots == tuple(sorted(names))
     assert Knowledge(required={(n, "x") for n in names}).required[0] == ("any", "x")
 
