@@ -106,7 +106,7 @@ def datasets(as_json: AsJson = False) -> None:
 
     from bayesdag.datasets import catalogue
 
-    rows = catalogue()
+    rows = [entry._asdict() for entry in catalogue()]
     if as_json:
         _json(rows)
         return
