@@ -61,6 +61,14 @@ def test_a_column_determined_by_others_has_r_squared_one_and_an_unrelated_one_it
     found = r_squared(values)
     np.testing.assert_allclose(found[:3], 1.0)
     assert found[3] < 0.05
+    np.testing.assert_allclose(r_squared(values[:, [3, 3]]), 1.0)
+    np.testing.assert_array_equal(r_squared(np.ones((5, 3))), 0.0)
+
+
+@given(seed=st.integers(0, 10_000))
+def test_with_fewer_rows_than_columns_everything_is_explained(seed):
+    values = np.random.default_rng(seed).normal(size=(5, 12))
+    np.testing.assert_allclose(r_squared(values), 1.0, atol=1e-9)
 
 
 def test_a_chain_of_growing_variance_is_fully_sortable_and_its_reverse_not_at_all():

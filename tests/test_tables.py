@@ -80,6 +80,10 @@ def test_quoted_names_may_contain_separators(write):
     assert read(write('"a, b","c;d"\n' + rows())).names == ("a, b", "c;d")
 
 
+def test_names_may_contain_the_separator_of_other_files(write):
+    assert read(write("mass, kg;size, cm\n" + rows(";"))).names == ("mass, kg", "size, cm")
+
+
 def test_a_nameless_first_column_of_row_numbers_is_left_out_with_a_warning(tmp_path):
     toy_frame().to_csv(tmp_path / "table.csv")
     with pytest.warns(BayesdagWarning, match="first column has no name and counts the rows"):
@@ -108,6 +112,7 @@ REFUSED_FILES = {
     "one column": ("a\n1\n2\n3\n", "3 rows and 1 column"),
     "repeated name": ("a,b,a\n1,2,3\n2,3,5\n", "columns 1 and 3 are both called 'a'"),
     "numbers as names": ("0.3,1.2\n" + rows(), "first line .* holds numbers .0.3, 1.2"),
+    "long first row": ("a,b\n1,2,3\n1,3\n", "not a readable table|has 3 fields"),
     "long row": ("a,b\n1,2\n1,3,5,8\n", "line 3 .* has 4 fields .* before it have 2"),
     "short row": ("a,b\n1,2\n3\n", "'b': 1; the first in row 2"),
     "separator at the end": ("a,b\n1,2,\n3,5,\n", "more fields than the 2 names"),
