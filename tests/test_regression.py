@@ -128,6 +128,16 @@ def test_rows_in_which_a_node_was_set_do_not_count_for_it(seed):
     assert not np.array_equal(blind, clean)
 
 
+def test_rows_in_which_another_node_was_set_do_count():
+    rng = np.random.default_rng(0)
+    values = rng.normal(size=(500, 3))
+    values[400:, 1] += 5 * values[400:, 0]  # all that tells of x0 → x1
+    interventions = np.zeros(values.shape, dtype=bool)
+    interventions[400:, 2] = True
+    found = regression.select_parents(moments(values, interventions), 1, mask(3, 0), mask(3))
+    np.testing.assert_array_equal(np.flatnonzero(found), [0])
+
+
 def test_a_node_that_was_always_set_has_its_required_parents_only():
     values = simulate(2)
     interventions = np.zeros(values.shape, dtype=bool)
@@ -150,14 +160,18 @@ def test_a_column_that_others_determine_gets_them_as_parents():
     np.testing.assert_array_equal(np.flatnonzero(found), [0, 1])
 
 
-def test_the_graph_follows_the_order_and_the_knowledge(seed):
+def test_the_graph_follows_the_order_and_the_knowledge():
+    values = np.random.default_rng(0).normal(size=(400, 5))
+    values[:, 2] += values[:, 4]  # x4 → x2 is tempting, and nothing speaks for x3 → x0
+    rows, order = moments(values), np.array([4, 3, 2, 1, 0])
     names = tuple(f"x{j}" for j in range(5))
+    free = regression.graph_of_order(rows, order, Constraints.free(names))
     knowledge = Knowledge(required=(("x3", "x0"),), forbidden=(("x4", "x2"),)).bind(names)
-    order = np.array([4, 3, 2, 1, 0])
-    graph = regression.graph_of_order(moments(simulate(seed)), order, knowledge)
-    assert knowledge.allows(graph)
-    assert not np.triu(graph).any()  # an edge from a small number to a larger one runs backwards
-    assert graphs.is_acyclic(graph)
+    bound = regression.graph_of_order(rows, order, knowledge)
+    assert (free[4, 2], free[3, 0]) == (1, 0)
+    assert (bound[4, 2], bound[3, 0]) == (0, 1)
+    for graph in (free, bound):
+        assert not np.triu(graph).any()  # from a small number to a larger one is backwards
 
 
 @pytest.mark.parametrize(

@@ -45,11 +45,11 @@ def select_parents(
     members = np.append(np.flatnonzero(candidates | required), node)
     matrix = _correlations(rows.scatter[entry], members)
     chosen, closed = required[members[:-1]], required[members[:-1]]
-    for k in np.flatnonzero(chosen):
+    for k in np.flatnonzero(chosen).tolist():
         if matrix[k, k] > COLLINEAR:  # else it adds nothing to the other required ones
-            matrix = _sweep(matrix, k, 1)
+            matrix = _sweep(matrix, k)
     while len(chosen) and (k := _best_move(matrix, chosen, closed, num_rows)) is not None:
-        matrix = _sweep(matrix, k, -1 if chosen[k] else 1)
+        matrix = _sweep(matrix, k)
         closed[k] = chosen[k]
         chosen[k] = not chosen[k]
     parents = np.zeros(len(candidates), dtype=bool)
@@ -84,17 +84,16 @@ def _correlations(
     return scatter[np.ix_(members, members)] / deviation[:, None] / deviation[None, :]
 
 
-def _sweep(
-    matrix: Float[np.ndarray, "m m"], k: int | np.integer, sign: int
-) -> Float[np.ndarray, "m m"]:
-    """Regress all variables on variable k as well (sign 1), or no longer (sign -1).
+def _sweep(matrix: Float[np.ndarray, "m m"], k: int) -> Float[np.ndarray, "m m"]:
+    """Regress all variables on variable k as well, or no longer if they already are.
 
     Afterwards the last column holds slopes where a variable is swept in and partial
     covariances where it is not, and the last entry is the residual share of the node.
+    (A variable swept out again has the wrong sign there; it is never looked at again.)
     """
     column = matrix[:, k]
     pivot = column[k]
     result = matrix - (column / pivot)[:, None] * column[None, :]
-    result[k, :] = result[:, k] = sign * column / pivot
+    result[k, :] = result[:, k] = column / pivot
     result[k, k] = -1.0 / pivot
     return result
