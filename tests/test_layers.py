@@ -13,7 +13,7 @@ LAYERS = [
     {"types"},
     {"plugins", "keys"},
     {"graphs"},
-    {"checks", "columns", "sortability", "tables", "targets", "statements"},
+    {"statements"},
     {"data", "knowledge", "loop", "labels", "draws"},
     {"answers"},
     {"relaxations", "mechanisms", "noises", "samplers", "edges"},

@@ -12,7 +12,7 @@ from bayesdag.keys import generator
 from bayesdag.knowledge import Constraints
 from bayesdag.methods import _ordered
 from bayesdag.posterior import Posterior
-from bayesdag.sortability import r_squared
+from bayesdag.data.sortability import r_squared
 from bayesdag.types import Key, Monitor
 
 

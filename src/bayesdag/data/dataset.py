@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float
 
-from bayesdag import checks, sortability
+from bayesdag.data import checks, sortability
 from bayesdag.types import InputError
 
 SCALINGS = ("standardise", "centre", "none")
@@ -200,7 +200,7 @@ def _words(data: Dataset, deviation: np.ndarray, explained: np.ndarray) -> str:
 
 def _parse(source: object, interventions: object) -> Dataset:
     """The table as it is written in the sources."""
-    from bayesdag import columns, tables  # Late, because pandas takes long to load.
+    from bayesdag.data import columns, tables  # Late, because pandas takes long to load.
 
     table = tables.frame(source)
     if isinstance(interventions, str) and interventions in table.columns:
@@ -214,7 +214,7 @@ def _parse(source: object, interventions: object) -> Dataset:
 
 
 def _mask(interventions: object, names: tuple[str, ...], num_rows: int) -> np.ndarray:
-    from bayesdag import tables, targets  # Late, because pandas takes long to load.
+    from bayesdag.data import tables, targets  # Late, because pandas takes long to load.
 
     if isinstance(interventions, str) and not os.path.exists(interventions):
         raise InputError(

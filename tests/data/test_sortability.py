@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bayesdag.sortability import describe, r2_sortability, r_squared, varsortability
+from bayesdag.data.sortability import describe, r2_sortability, r_squared, varsortability
 from tests.strategies import dags
 
 
