@@ -67,7 +67,7 @@ def constrained_order(
     must come before them.
     """
     order, left = [], np.ones(len(priority), dtype=bool)
-    while left.any():
+    for _ in priority:
         free = left & ~before[left].any(axis=0)
         node = int(np.argmin(np.where(free, priority, np.inf)))
         order.append(node)
