@@ -82,13 +82,15 @@ def effective_size(values: Values, weights: Weights) -> Float[np.ndarray, "*rest
     return (size * weight_size(weights) / weights.size).reshape(values.shape[2:])
 
 
-def autocorrelated_size(values: Float[np.ndarray, "chain draw k"]) -> Float[np.ndarray, " k"]:
-    """ArviZ's effective sample size for the mean, of quantities that vary."""
+def autocorrelated_size(
+    values: Float[np.ndarray, "chain draw k"], how: str = "mean"
+) -> Float[np.ndarray, " k"]:
+    """ArviZ's effective sample size of quantities that vary: for the mean, or the bulk."""
     from arviz_stats.base.array import array_stats
 
     if values.shape[2] == 0:
         return np.zeros(0)
-    return np.asarray(array_stats.ess(values, chain_axis=0, draw_axis=1, method="mean"))
+    return np.asarray(array_stats.ess(values, chain_axis=0, draw_axis=1, method=how))
 
 
 def highest_density_interval(

@@ -16,8 +16,9 @@ from jaxtyping import Bool, Float, Int
 
 from bayesdag import ensemble as many
 from bayesdag import graphs as graph_facts
-from bayesdag import labels, tables
+from bayesdag import labels
 from bayesdag.answers import Counterfactual, Effect
+from bayesdag.data import tables
 from bayesdag.ensemble import Ensemble
 from bayesdag.keys import generator
 from bayesdag.types import BayesdagWarning, Draws, InputError, Key

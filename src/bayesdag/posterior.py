@@ -13,11 +13,22 @@ import jax
 import numpy as np
 from jaxtyping import Float
 
-from bayesdag import adjustment, effects, labels, plugins, queries, storage
+from bayesdag import (
+    adjustment,
+    diagnostics,
+    effects,
+    labels,
+    plugins,
+    predictive,
+    queries,
+    storage,
+)
 from bayesdag.answers import Counterfactual, Effect
-from bayesdag.data import Dataset, Scaling
+from bayesdag.data import Dataset, Scaling, read
+from bayesdag.diagnostics import Diagnostics
 from bayesdag.draws import Estimate
 from bayesdag.ensemble import Ensemble
+from bayesdag.predictive import Check
 from bayesdag.scm import SCM
 from bayesdag.types import Array, Draws, InputError, Params, Weights
 
@@ -164,6 +175,15 @@ class Posterior:
     def counterfactual(self, rows: Any, do: Mapping[str, float | int]) -> Counterfactual:
         """What the given rows would have been, had the variables in `do` been set."""
         return effects.counterfactual(self._ensemble, rows, do)
+
+    def diagnostics(self) -> Diagnostics:
+        """Whether the chains agree, with a verdict in words."""
+        return diagnostics.diagnose(self.graphs, self.weights, self.stats, self.names)
+
+    def check(self, data: Any, seed: int = 0) -> Check:
+        """Whether the model fits the rows it was fitted to, with warnings in words."""
+        dataset = data if isinstance(data, Dataset) else read(data)
+        return predictive.check(jax.random.key(seed), self._ensemble, dataset)
 
     def edge_table(self) -> "pandas.DataFrame":
         """Every possible edge with its probability, most probable first.
