@@ -1,13 +1,11 @@
-"""Given an order of the variables, what do the graph and its functions look like?
+"""Given an order, or a graph, what do the graph and its functions look like?
 
-Shared by the yardsticks that differ only in where the order comes from.
+Shared by the yardsticks, which differ only in where the order comes from.
 """
-
-from typing import Any
 
 import jax
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float, Int, Int8
 
 from bayesdag import regression
 from bayesdag.data import Dataset
@@ -28,32 +26,36 @@ def posterior_of_orders(
     knowledge: Constraints,
     orders: Int[np.ndarray, "k d"],
     num_samples: int,
-    notes: list[str],
+    note: str,
 ) -> Posterior:
-    """Draws of linear functions on the graphs that stepwise BIC finds in `orders`.
-
-    The orders take turns until there are `num_samples` draws.
-    """
-    check_num_samples(num_samples)
+    """Draws of linear functions on the graphs that stepwise BIC finds in `orders`."""
     rows = rows_of(data.scaled, data.observed)
-    found = np.stack([regression.graph_of_order(rows, order, knowledge) for order in orders])
+    found = [regression.graph_of_order(rows, order, knowledge) for order in orders]
+    note = f"{note}; parents by stepwise BIC among earlier variables"
+    return posterior_of_graphs(key, data, np.stack(found), num_samples, note)
+
+
+def posterior_of_graphs(
+    key: Key, data: Dataset, graphs: Int8[np.ndarray, "k d d"], num_samples: int, note: str
+) -> Posterior:
+    """Draws of linear functions on `graphs`, which take turns until there are enough."""
     score = BGe()
     stats = score.prepare(data)
-    families = np.swapaxes(found != 0, 1, 2)
-    evidence = sum(score.log_evidence(stats, j, families[:, j]) for j in range(found.shape[1]))
-    turn = np.arange(num_samples) % len(orders)
-    params: Any = score.draw(key, stats, found[turn])
+    parents = np.swapaxes(graphs != 0, 1, 2)
+    evidence = [score.log_evidence(stats, j, parents[:, j]) for j in range(data.num_variables)]
+    turn = np.arange(num_samples) % len(graphs)
+    params = score.draw(key, stats, graphs[turn])
     return from_draws(
-        found[turn][None],
+        graphs[turn][None],
         score.scm(data),
         jax.tree.map(lambda leaf: leaf[None], params),
         data,
-        log_joint=np.asarray(evidence)[turn][None],
+        log_joint=np.sum(evidence, axis=0)[turn][None],
         provenance={
-            "model": "linear, Gaussian noise; parents by stepwise BIC among earlier variables",
-            "prior": "none on graphs: the order is given; BGe on the functions",
+            "model": "linear functions with Gaussian noise",
+            "prior": "none on graphs, they are given; BGe on the functions",
             "temperature": 1.0,
-            "notes": notes,
+            "notes": [f"yardstick: {note}"],
         },
     )
 

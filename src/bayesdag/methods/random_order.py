@@ -48,9 +48,9 @@ class RandomOrder:
         priorities = generator(key_orders).random((self.num_samples, data.num_variables))
         before = _ordered.precedence(knowledge)
         orders = np.stack([_ordered.constrained_order(p, before) for p in priorities])
-        notes = ["the orders are random: every direction is a guess, this is a yardstick"]
+        note = "the orders are random, every direction is a guess"
         return _ordered.posterior_of_orders(
-            key_functions, data, knowledge, orders, self.num_samples, notes
+            key_functions, data, knowledge, orders, self.num_samples, note
         )
 
 

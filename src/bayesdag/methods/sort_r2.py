@@ -8,11 +8,11 @@ import numpy as np
 from jaxtyping import Float
 
 from bayesdag.data import Dataset
+from bayesdag.data.sortability import r_squared
 from bayesdag.keys import generator
 from bayesdag.knowledge import Constraints
 from bayesdag.methods import _ordered
 from bayesdag.posterior import Posterior
-from bayesdag.data.sortability import r_squared
 from bayesdag.types import Key, Monitor
 
 
@@ -46,12 +46,13 @@ class SortR2:
     ) -> Posterior:
         """One graph, with `num_samples` draws of its functions."""
         del monitor  # done in seconds
+        _ordered.check_num_samples(self.num_samples)
         key_ties, key_functions = jax.random.split(key)
         priority = _ordered.ascending(explained_shares(data), generator(key_ties))
         order = _ordered.constrained_order(priority, _ordered.precedence(knowledge))
-        notes = ["the order is that of R² on all other columns: this is a yardstick"]
+        note = "the order is that of R² on all other columns"
         return _ordered.posterior_of_orders(
-            key_functions, data, knowledge, order[None], self.num_samples, notes
+            key_functions, data, knowledge, order[None], self.num_samples, note
         )
 
 

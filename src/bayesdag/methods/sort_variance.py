@@ -47,12 +47,13 @@ class SortVariance:
     ) -> Posterior:
         """One graph, with `num_samples` draws of its functions."""
         del monitor  # done in seconds
+        _ordered.check_num_samples(self.num_samples)
         key_ties, key_functions = jax.random.split(key)
         priority = _ordered.ascending(variances(data), generator(key_ties))
         order = _ordered.constrained_order(priority, _ordered.precedence(knowledge))
-        notes = ["the order is that of the variances in original units: this is a yardstick"]
+        note = "the order is that of the variances in original units"
         return _ordered.posterior_of_orders(
-            key_functions, data, knowledge, order[None], self.num_samples, notes
+            key_functions, data, knowledge, order[None], self.num_samples, note
         )
 
 

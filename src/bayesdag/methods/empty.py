@@ -1,0 +1,46 @@
+"""The empty graph: what does a method gain over claiming nothing at all?"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from bayesdag.data import Dataset
+from bayesdag.knowledge import Constraints
+from bayesdag.methods import _ordered
+from bayesdag.posterior import Posterior
+from bayesdag.types import Key, Monitor
+
+
+@dataclass(frozen=True)
+class Empty:
+    """A yardstick: no edges but the required ones.
+
+    A method whose expected SHD is above this one's has more wrong edges than right ones.
+
+    Attributes:
+        num_samples: draws of means, scales and the functions of required edges.
+    """
+
+    honours: ClassVar[frozenset[str]] = _ordered.HONOURS
+    interventions: ClassVar[bool] = True
+
+    num_samples: int = 100
+
+    def min_rows(self, d: int) -> int:
+        """A mean and a variance take two."""
+        del d
+        return 2
+
+    def __call__(
+        self, key: Key, data: Dataset, knowledge: Constraints, monitor: Monitor | None
+    ) -> Posterior:
+        """One graph, with `num_samples` draws of its functions."""
+        del monitor  # done at once
+        _ordered.check_num_samples(self.num_samples)
+        graph = knowledge.required.astype(np.int8)
+        note = "no edges but the required ones"
+        return _ordered.posterior_of_graphs(key, data, graph[None], self.num_samples, note)
+
+
+build = Empty
