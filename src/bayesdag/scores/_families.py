@@ -8,7 +8,7 @@ from jaxtyping import Bool, Float, Int, Shaped
 
 from bayesdag.types import Params
 
-MAX_ENTRIES = 4_000_000  # matrix entries worked on at once: 32 MB each
+MAX_ENTRIES = 8_000_000  # numbers held at once: 64 MB
 
 
 class Rows(NamedTuple):
@@ -45,18 +45,18 @@ def rows_of(values: Float[np.ndarray, "n d"], observed: Bool[np.ndarray, "n d"])
 
 
 def by_size(
-    parents: Bool[np.ndarray, "m d"], copies: int = 1
+    parents: Bool[np.ndarray, "m d"], extra: int = 0
 ) -> Iterator[tuple[Int[np.ndarray, " b"], Int[np.ndarray, "b p"]]]:
     """Which parent sets have p members, and those members; in pieces of bounded memory.
 
     Args:
-        copies: numbers that the caller keeps for each entry of a p x p matrix.
+        extra: numbers that the caller keeps for each set, beside a few p x p matrices.
     """
     sizes = parents.sum(axis=1)
-    for size in np.unique(sizes):
+    for size in np.unique(sizes).tolist():
         which = np.flatnonzero(sizes == size)
         members = np.nonzero(parents[which])[1].reshape(len(which), size)
-        step = max(1, MAX_ENTRIES // (copies * max(1, int(size)) ** 2))
+        step = max(1, MAX_ENTRIES // (4 * (size + 1) ** 2 + extra))
         for start in range(0, len(which), step):
             piece = slice(start, start + step)
             yield which[piece], members[piece]

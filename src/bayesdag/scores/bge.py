@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float, Int, Shaped
+from jaxtyping import Bool, Float, Int, Shaped
 from scipy.special import gammaln
 
 from bayesdag.data import Dataset
@@ -93,6 +93,34 @@ class BGe:
             result[which] -= log_pivots[:, :-1].sum(axis=1) + 2 * shape * log_pivots[:, -1]
         return result
 
+    def log_evidence_of_additions(
+        self, stats: Stats, nodes: Int[np.ndarray, " b"], parents: Bool[np.ndarray, "b d"]
+    ) -> Float[np.ndarray, "b d"]:
+        """log p(x_node | x_parents, x_j) for every further parent j, at the price of one set.
+
+        Entries of the node itself and of variables that are parents already mean nothing.
+        """
+        result = np.empty(parents.shape)
+        for which, members in _families.by_size(parents, extra=4 * parents.shape[1] ** 2):
+            node, entry = nodes[which], stats.group[nodes[which]]
+            across = stats.scale[entry[:, None], members]
+            root = np.linalg.cholesky(np.take_along_axis(across, members[:, None], axis=2))
+            whitened = np.linalg.solve(root, across)
+            # What the parents leave of each variable, and of its product with the node.
+            tiny = np.finfo(float).eps
+            left = np.diagonal(stats.scale, axis1=1, axis2=2)[entry] - (whitened**2).sum(axis=1)
+            left = np.maximum(left, tiny)
+            own = np.take_along_axis(whitened, node[:, None, None], axis=2)
+            shared = stats.scale[entry, node] - (own * whitened).sum(axis=1)
+            of_node = np.take_along_axis(left, node[:, None], axis=1)
+            rest = np.maximum(of_node - shared**2 / left, tiny)
+            size = members.shape[1] + 1
+            constants = [self._constant(stats, g, size) for g in range(len(stats.num_rows))]
+            log_root = np.log(np.diagonal(root, axis1=1, axis2=2)).sum(axis=1)
+            result[which] = (np.array(constants)[entry] - log_root)[:, None] - 0.5 * np.log(left)
+            result[which] -= np.asarray(_shape(stats, entry, size))[:, None] * np.log(rest)
+        return result
+
     def scm(self, data: Dataset) -> SCM:
         """Linear mechanisms with Gaussian noise."""
         return SCM(Linear(), Gaussian(), data.scaling)
@@ -109,7 +137,7 @@ class BGe:
         nodes, parents = _families.of_graphs(graphs)
         weights = np.zeros(parents.shape)
         bias, log_scale = np.empty(len(nodes)), np.empty(len(nodes))
-        for which, members in _families.by_size(parents, copies=4):
+        for which, members in _families.by_size(parents):
             node, entry = nodes[which], stats.group[nodes[which]]
             root = _family_root(stats, node, members)
             shape = _shape(stats, entry, members.shape[1])
