@@ -18,6 +18,7 @@ from bayesdag import (
     diagnostics,
     effects,
     labels,
+    next_experiment,
     plugins,
     predictive,
     queries,
@@ -175,6 +176,31 @@ class Posterior:
     def counterfactual(self, rows: Any, do: Mapping[str, float | int]) -> Counterfactual:
         """What the given rows would have been, had the variables in `do` been set."""
         return effects.counterfactual(self._ensemble, rows, do)
+
+    def next_experiment(
+        self,
+        candidates: Sequence[str] | None = None,
+        *,
+        about: Effect | Sequence[str] | None = None,
+        cost: Mapping[str, float | int] | None = None,
+        levels: Mapping[str, Sequence[float | int]] | None = None,
+        seed: int = 0,
+        **settings: int,
+    ) -> "pandas.DataFrame":
+        """Which variable to set next, to learn about the graph, an edge or an effect.
+
+        Unless `levels` are given, each variable is set one standard deviation below and
+        above its mean. `settings` are those of `next_experiment.next_experiment`.
+        """
+        return next_experiment.next_experiment(
+            jax.random.key(seed),
+            self._ensemble,
+            next_experiment.usual_levels(self.summary["columns"]) | dict(levels or {}),
+            about=about,
+            candidates=candidates,
+            cost=cost,
+            **settings,
+        )
 
     def diagnostics(self) -> Diagnostics:
         """Whether the chains agree, with a verdict in words."""
