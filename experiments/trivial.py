@@ -36,6 +36,7 @@ from bayesdag.posterior import Posterior
 HERE = Path(__file__).parent
 METHODS = ("empty", "random_order", "sort_variance", "sort_r2")
 FIRST_SEED = 1000  # smaller seeds are for development
+NUM_REAL = 5
 SIZES = (10, 20, 50)
 COLUMNS = {
     "expected_shd": ("E-SHD", 1),
@@ -77,11 +78,10 @@ def cases(num_datasets: int) -> Iterator[Case]:
             make = Synthetic(num_variables=d, graph=graph, mechanism=mechanism)
             for seed in range(FIRST_SEED, FIRST_SEED + num_datasets):
                 yield Case(suite, units, seed, make)
-        for seed in range(FIRST_SEED, FIRST_SEED + 5):
+        for index, seed in enumerate(range(FIRST_SEED, FIRST_SEED + NUM_REAL), start=1):
             yield Case("Sachs, bootstraps of 800", units, seed, Sachs(num_bootstrap=800))
-        for index in range(1, 6):
-            make = Syntren(index=index, num_test=100)
-            yield Case("SynTReN, sets 1–5", units, FIRST_SEED - 1 + index, make)
+            yield Case("Sachs, all 853 cells, restarts", units, seed, Sachs())
+            yield Case("SynTReN, sets 1–5", units, seed, Syntren(index=index, num_test=100))
 
 
 def run(case: Case) -> list[dict[str, Any]]:
@@ -91,7 +91,7 @@ def run(case: Case) -> list[dict[str, Any]]:
     if case.units == "standardised":
         scaling = Scaling.of(train.values)
         train = Dataset(scaling.apply(train.values), train.names)
-        test = Dataset(scaling.apply(test.values), test.names)
+        test = test and Dataset(scaling.apply(test.values), test.names)
     facts = {
         "varsortability": sortability.varsortability(train.values, source.graph),
         "r2_sortability": sortability.r2_sortability(train.values, source.graph),
@@ -100,8 +100,9 @@ def run(case: Case) -> list[dict[str, Any]]:
 
 
 def cell(
-    case: Case, method: str, train: Dataset, test: Dataset, truth: np.ndarray
+    case: Case, method: str, train: Dataset, test: Dataset | None, truth: np.ndarray
 ) -> dict[str, Any]:
+    """Every measure of one method on one data set."""
     start = time.perf_counter()
     posterior = bayesdag.fit(train, method, seed=case.seed)
     seconds = time.perf_counter() - start
@@ -113,20 +114,24 @@ def cell(
         "seed": case.seed,
         "method": method,
         "seconds": seconds,
-        "nll": metrics.negative_log_likelihood(log_likelihoods(posterior, test), weights),
+        "nll": held_out(posterior, test) if test else None,
         **metrics.summary(posterior.graphs.reshape(-1, d, d), truth, weights),
     }
 
 
-def log_likelihoods(posterior: Posterior, test: Dataset) -> np.ndarray:
-    """Log density of every test row under every draw."""
+def held_out(posterior: Posterior, test: Dataset) -> float:
+    """Negative log likelihood of rows that the method has not seen."""
     untouched = np.zeros(test.values.shape, dtype=bool)
+
+    def one_draw(params: Any, graph: Any) -> Any:
+        return posterior.model.log_prob(params, graph, test.values, untouched)
+
+    flat = jax.tree.map(
+        lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), (posterior.params, posterior.graphs)
+    )
     with jax.enable_x64(True):
-        params, graphs = jax.tree.map(
-            lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), (posterior.params, posterior.graphs)
-        )
-        one = lambda p, g: posterior.model.log_prob(p, g, test.values, untouched)  # noqa: E731
-        return np.asarray(jax.vmap(one)(params, graphs))
+        log_likelihoods = np.asarray(jax.vmap(one_draw)(*flat))
+    return metrics.negative_log_likelihood(log_likelihoods, posterior.weights.reshape(-1))
 
 
 def provenance(num_datasets: int, seconds: float) -> dict[str, Any]:
@@ -136,7 +141,10 @@ def provenance(num_datasets: int, seconds: float) -> dict[str, Any]:
     return {
         "commit": git("rev-parse", "HEAD"),
         "uncommitted changes in src": bool(git("status", "--porcelain", "--", ":/src")),
-        "seeds of data sets and methods": f"{FIRST_SEED} to {FIRST_SEED + num_datasets - 1}",
+        "seeds of data sets and methods": (
+            f"{FIRST_SEED} to {FIRST_SEED + num_datasets - 1}; Sachs and SynTReN "
+            f"{FIRST_SEED} to {FIRST_SEED + NUM_REAL - 1}"
+        ),
         "device": f"{jax.devices()[0].platform}, {os.cpu_count()} cores, {platform.machine()}",
         "versions": {
             "python": platform.python_version(),
@@ -149,8 +157,10 @@ def provenance(num_datasets: int, seconds: float) -> dict[str, Any]:
     }
 
 
-def interval(values: list[float], digits: int) -> str:
+def interval(values: list[float | None], digits: int) -> str:
     """Mean ± half of Student's 95 % interval over data sets."""
+    if None in values:
+        return "–"
     mean = float(np.mean(values))
     error = stats.sem(values) if len(values) > 1 else 0.0
     half = error * stats.t.ppf(0.975, max(len(values) - 1, 1))
@@ -175,10 +185,12 @@ def table(cells: list[dict[str, Any]], keys: tuple[str, ...], columns: dict) -> 
 
 def markdown(document: dict[str, Any]) -> str:
     cells = document["cells"]
-    by_method = sorted(cells, key=lambda c: METHODS.index(c["method"]))
+    # Suites in the order in which they ran, methods within them.
+    place = list(dict.fromkeys((c["suite"], c["units"]) for c in cells))
+    cells = sorted(
+        cells, key=lambda c: (place.index((c["suite"], c["units"])), METHODS.index(c["method"]))
+    )
     first = [c for c in cells if c["method"] == METHODS[0]]
-    order = {c["suite"] + c["units"]: i for i, c in reversed(list(enumerate(cells)))}
-    by_method.sort(key=lambda c: order[c["suite"] + c["units"]])
     stamp = "\n".join(
         f"- {key}: {json.dumps(value) if isinstance(value, dict) else value}"
         for key, value in document["provenance"].items()
@@ -189,19 +201,20 @@ def markdown(document: dict[str, Any]) -> str:
             "Generated by `experiments/trivial.py`; do not edit. Mean over data sets ± half of "
             "the 95 % interval (Student's t). A reversal counts 1 in SHD; the log score has its "
             "floor at probability .001; calibration error is over pairs with .05 < p < .95; NLL "
-            "is of held-out rows, in the units of the row.",
+            "is of held-out rows, in the units of the row. Restarts share their data, so their "
+            "interval is that of the method's own chance.",
             stamp,
             "## The data",
             table(first, ("suite", "units"), FACTS),
             "## The methods",
-            table(by_method, ("suite", "units", "method"), COLUMNS),
+            table(cells, ("suite", "units", "method"), COLUMNS),
         ]
     )
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--num-datasets", type=int, default=10, help="of each synthetic suite")
+    parser.add_argument("--num-datasets", type=int, default=30, help="of each synthetic suite")
     parser.add_argument("--out", type=Path, default=HERE / "results")
     parser.add_argument("--table-only", action="store_true", help="no runs")
     options = parser.parse_args()
