@@ -144,6 +144,20 @@ GRAPH_PRIORS: dict[str, type[StructurePrior]] = {
 }
 
 
+def by_name(name: str) -> StructurePrior:
+    """The prior with its default settings."""
+    if name not in GRAPH_PRIORS:
+        raise InputError(f"no prior is called {name!r}; there are: {', '.join(GRAPH_PRIORS)}")
+    return GRAPH_PRIORS[name]()
+
+
+def by_name(name: str) -> StructurePrior:
+    """The structure prior called `name`, with its defaults."""
+    if name not in GRAPH_PRIORS:
+        raise InputError(f"no prior is called {name!r}; there are: {', '.join(GRAPH_PRIORS)}")
+    return GRAPH_PRIORS[name]()
+
+
 def log_normaliser(
     penalty: Float[np.ndarray, "c d"], order_modular: bool
 ) -> Float[np.ndarray, " c"]:

@@ -1,7 +1,8 @@
-"""The exact posterior: every sum over graphs is carried out, nothing is approximated.
+"""The exact posterior: every DAG counts, none is sampled past.
 
-Given its score and prior this is the answer itself, so it also judges every sampler that
-shares them.
+Dynamic programming over subsets of the variables adds up all graphs (exponential in the
+number of variables, but not in the number of graphs), so edge and path probabilities carry
+no Monte-Carlo error, and draws of graphs and functions are independent.
 """
 
 from dataclasses import dataclass
@@ -11,53 +12,55 @@ import jax
 import numpy as np
 from jaxtyping import Float, Int8
 
+from bayesdag import posterior
 from bayesdag.data import Dataset
+from bayesdag.graphs import iterate_dags
 from bayesdag.keys import generator
 from bayesdag.knowledge import Constraints
-from bayesdag.posterior import Posterior, from_draws
+from bayesdag.posterior import Posterior
 from bayesdag.priors import DensityGrid, StructurePrior
 from bayesdag.scores.bge import BGe
-from bayesdag.subsets import enumeration, graph_modular, order_modular, transforms
+from bayesdag.subsets import graph_modular, order_modular
+from bayesdag.subsets.transforms import Tables, edges, members, num_orders
 from bayesdag.types import InputError, Key, Monitor, Score
 
-# Components of the prior below this share of the posterior are left out of its sums.
-NEGLIGIBLE = 1e-12
-# Beyond, ancestor probabilities cost more than everything else and come from the draws.
-MAX_ANCESTORS = 12
+NEGLIGIBLE = 1e-12  # posterior weight of a prior component that is left out of the marginals
+MAX_ORDERED_PATHS = 13  # variables up to which order-modular path probabilities are exact
 
 
 class Mixture(NamedTuple):
-    """The posterior as a mixture over the components of the prior.
+    """The posterior under every component of the structure prior.
 
     Attributes:
-        weight: posterior probability of each component kept.
-        tables: its log weights of all parent sets, as in `subsets`.
-        log_weight: its log prior weight.
-        log_evidence: log p(data), the graphs and the components summed out.
+        sums: of the graphs under each component.
+        weight: posterior probability of each component.
+        log_prior: log weight of each component, less its normaliser.
+        penalty: its log prior by number of parents.
     """
 
+    sums: list[Any]
     weight: Float[np.ndarray, " c"]
-    tables: Float[np.ndarray, "c d sets"]
-    log_weight: Float[np.ndarray, " c"]
-    log_evidence: float
+    log_prior: Float[np.ndarray, " c"]
+    penalty: Float[np.ndarray, "c d"]
+
+    def log_prob(self, graphs: Int8[np.ndarray, "s d d"]) -> Float[np.ndarray, " s"]:
+        """Log prior of each graph (with one order of its own), components summed out."""
+        local = self.penalty[:, graphs.sum(axis=1)].sum(axis=-1)
+        return np.logaddexp.reduce(self.log_prior[:, None] + local, axis=0)
 
 
 @dataclass(frozen=True)
 class Exact:
-    """Exact sums over all graphs; for tables of up to 15 variables.
-
-    Time and memory grow like 3^d for the sums and, when `order_modular` is False, 4^d for
-    the draws.
+    """All graphs added up exactly, for up to about 15 variables; draws are independent.
 
     Attributes:
-        score: evidence of a node given its parents, and the functions behind it.
-        prior: on the number of parents.
+        score: local evidence, and the functions behind it.
+        prior: on the number of edges.
         order_modular: the prior counts a graph once for each of its orders, as random node
             potentials do; False: each graph once.
         num_samples: independent draws of graphs and functions.
-        by_enumeration: add up every single graph, up to 6 variables: the same numbers,
-            thousands of times slower, for those who want to see it done.
-        max_variables: refuse more variables than this.
+        max_variables: refuse more. Each further variable doubles the score table and makes
+            the sums three times as expensive; at 15, a minute or two.
     """
 
     honours: ClassVar[frozenset[str]] = frozenset({"required", "forbidden", "beliefs"})
@@ -67,11 +70,14 @@ class Exact:
     prior: StructurePrior = DensityGrid()
     order_modular: bool = True
     num_samples: int = 1000
-    by_enumeration: bool = False
     max_variables: int = 15
 
+    def __post_init__(self) -> None:
+        if self.num_samples < 1:
+            raise InputError(f"num_samples is {self.num_samples}; it must be 1 or more")
+
     def min_rows(self, d: int) -> int:
-        """Two: with a proper prior any number of rows has a posterior."""
+        """The evidence is exact for any number of rows."""
         del d
         return 2
 
@@ -79,129 +85,131 @@ class Exact:
         self, key: Key, data: Dataset, knowledge: Constraints, monitor: Monitor | None
     ) -> Posterior:
         """Exact marginals, and independent joint draws of graphs and functions."""
-        del monitor  # no chain, nothing to watch
+        del monitor  # nothing to resume: a second run takes as long as the first
         self._refuse_too_many(data.num_variables)
         key_graphs, key_functions = jax.random.split(key)
         stats = self.score.prepare(data)
-        mixture = self.mixture(log_scores(self.score, stats, knowledge))
-        graphs, log_joint = self._draw(generator(key_graphs), mixture)
+        tables = score_tables(self.score, stats, knowledge)
+        mixture = self._mixture(tables)
+        graphs = self._draw(generator(key_graphs), mixture)
+        log_joint = mixture.log_prob(graphs) + _log_weights(tables, graphs)
         params = self.score.draw(key_functions, stats, graphs)
-        return from_draws(
+        return posterior.from_draws(
             graphs[None],
             self.score.scm(data),
-            jax.tree.map(lambda leaf: leaf[None], params),
+            jax.tree.map(lambda leaf: np.asarray(leaf)[None], params),
             data,
             log_joint=log_joint[None],
             marginals=self._marginals(mixture),
-            provenance=self._words(mixture),
+            provenance=self._words(data),
         )
 
-    def mixture(self, scores: transforms.Tables) -> Mixture:
-        """The posterior that belongs to log scores of all parent sets."""
-        d = len(scores)
-        log_weight, penalty = self.prior.components(d, self.order_modular)
-        # The set of all d variables belongs to no node; its entry is -inf whatever it costs.
-        sizes = np.minimum(np.bitwise_count(np.arange(2**d)), d - 1)
-        tables = scores + penalty[:, None, sizes]
-        log_mass = log_weight + np.array([self._log_total(table) for table in tables])
-        log_evidence = float(np.logaddexp.reduce(log_mass))
-        weight = np.exp(log_mass - log_evidence)
-        kept = weight > NEGLIGIBLE
-        return Mixture(weight[kept], tables[kept], log_weight[kept], log_evidence)
-
-    def distribution(
-        self, scores: transforms.Tables
+    def log_posterior_of_all_dags(
+        self, data: Dataset, knowledge: Constraints
     ) -> tuple[Int8[np.ndarray, "num d d"], Float[np.ndarray, " num"]]:
-        """Every DAG with its posterior probability, for up to 6 variables."""
-        mixture = self.mixture(scores)
-        dags, probability = [], []
-        streams = [enumeration.log_weights(t, self.order_modular) for t in mixture.tables]
-        for pieces in zip(*streams, strict=True):
-            log_weight = mixture.log_weight[:, None] + np.stack([piece[1] for piece in pieces])
-            dags.append(pieces[0][0])
-            probability.append(np.exp(log_weight - mixture.log_evidence).sum(axis=0))
-        return np.concatenate(dags), np.concatenate(probability)
+        """Every DAG and its log probability, by enumeration: up to 6 variables.
 
-    @property
-    def _sums(self) -> Any:
-        return order_modular if self.order_modular else graph_modular
-
-    def _log_total(self, tables: transforms.Tables) -> float:
-        if self.by_enumeration:
-            return enumeration.sums(tables, self.order_modular).log_total
+        Takes another way than the dynamic programming, to check it and to measure how far
+        the draws of any method are from the truth.
+        """
+        d = data.num_variables
+        dags = np.concatenate(list(iterate_dags(d)))
+        tables = score_tables(self.score, self.score.prepare(data), knowledge)
+        log_prior, penalty = self.prior.components(d, self.order_modular)
+        value = Mixture([], log_prior, log_prior, penalty).log_prob(dags)
+        value += _log_weights(tables, dags)
         if self.order_modular:
-            return float(order_modular.prefix_sums(transforms.below(tables))[-1])
-        return graph_modular.sums(tables).log_total
+            value += np.log(num_orders(dags))
+        return dags, value - np.logaddexp.reduce(value)
 
-    def _marginals(self, mixture: Mixture) -> dict[str, np.ndarray]:
-        found = [self._component_marginals(tables) for tables in mixture.tables]
-        return {
-            name: np.clip(
-                sum(w * f[name] for w, f in zip(mixture.weight, found, strict=True)), 0, 1
-            )
-            for name in found[0]
-        }
+    def _mixture(self, tables: Tables) -> Mixture:
+        d = len(tables)
+        log_prior, penalty = self.prior.components(d, self.order_modular)
+        sizes = members(d).sum(axis=1)
+        # The set of all variables is nobody's parent set; any finite penalty will do for it.
+        by_set = np.append(penalty, penalty[:, -1:], axis=1)[:, sizes]
+        sums = [self._modular.sums(tables + added) for added in by_set]
+        log_weight = log_prior + [found.log_total for found in sums]
+        weight = np.exp(log_weight - np.logaddexp.reduce(log_weight))
+        return Mixture(sums, weight, log_prior, penalty)
 
-    def _component_marginals(self, tables: transforms.Tables) -> dict[str, np.ndarray]:
-        if self.by_enumeration:
-            summed = enumeration.sums(tables, self.order_modular)
-            return {"edge": summed.edge, "ancestor": summed.ancestor}
-        sums = self._sums.sums(tables)
-        marginals = {"edge": transforms.edges(self._sums.parent_sets(sums))}
-        if len(tables) <= MAX_ANCESTORS:
-            marginals["ancestor"] = self._sums.ancestors(sums)
-        return marginals
+    def _marginals(self, mixture: Mixture) -> dict[str, Float[np.ndarray, "d d"]]:
+        """Edge and, where affordable, path probabilities, averaged over components."""
+        kept = [(w, s) for w, s in zip(mixture.weight, mixture.sums, strict=True) if w > NEGLIGIBLE]
+        total = sum(w for w, _ in kept)
+        parent_sets = sum(w * self._modular.parent_sets(s) for w, s in kept) / total
+        found = {"edge": np.clip(edges(parent_sets), 0, 1)}
+        if not self.order_modular or mixture.penalty.shape[1] <= MAX_ORDERED_PATHS:
+            paths = sum(w * self._modular.ancestors(s) for w, s in kept) / total
+            found["ancestor"] = np.clip(paths, 0, 1)
+        return found
 
     def _draw(
         self, rng: np.random.Generator, mixture: Mixture
-    ) -> tuple[Int8[np.ndarray, "s d d"], Float[np.ndarray, " s"]]:
-        """Graphs, and log p(data, graph given an order) with the components summed out."""
-        share = mixture.weight / mixture.weight.sum()
-        counts = rng.multinomial(self.num_samples, share)
+    ) -> Int8[np.ndarray, "num_samples d d"]:
+        """Independent graphs; how many from each component is random too."""
+        counts = rng.multinomial(self.num_samples, mixture.weight / mixture.weight.sum())
         drawn = [
-            self._sums.draw(rng, self._sums.sums(tables), count)
-            for tables, count in zip(mixture.tables, counts, strict=True)
+            self._modular.draw(rng, found, int(count))
+            for found, count in zip(mixture.sums, counts, strict=True)
             if count
         ]
-        graphs = rng.permutation(np.concatenate(drawn))
-        d = graphs.shape[-1]
-        parent_sets = np.tensordot(graphs, 2 ** np.arange(d), axes=(1, 0))
-        value = mixture.tables[:, np.arange(d), parent_sets].sum(axis=2)
-        return graphs, np.logaddexp.reduce(mixture.log_weight[:, None] + value, axis=0)
+        return rng.permutation(np.concatenate(drawn))
 
-    def _words(self, mixture: Mixture) -> dict[str, Any]:
-        kind = "order-modular" if self.order_modular else "graph-modular"
-        return {
-            "model": f"{type(self.score).__name__}: linear functions with Gaussian noise",
-            "prior": f"{kind}: {self.prior.describe()}",
-            "temperature": 1.0,
-            "log_evidence": mixture.log_evidence,
-            "notes": ["exact: probabilities carry no Monte-Carlo error, draws are independent"],
-        }
+    @property
+    def _modular(self) -> Any:
+        return order_modular if self.order_modular else graph_modular
 
     def _refuse_too_many(self, d: int) -> None:
-        limit = min(self.max_variables, 6) if self.by_enumeration else self.max_variables
-        if d > limit:
+        if d > self.max_variables:
             raise InputError(
-                f"exact sums over graphs with {d} variables are refused beyond {limit}: time and "
-                "memory triple with each one. Use method='collapsed', fewer columns, or, with "
-                "hours and memory to spare, a larger max_variables"
+                f"method 'exact' adds up all graphs of at most {self.max_variables} variables "
+                f"and the data have {d}: use method 'collapsed', which samples them, or drop "
+                f"columns (max_variables={d} would take about {3 ** (d - 15):,.3g} times as "
+                "long as 15 variables, a minute or two)"
             )
-        if self.num_samples < 1:
-            raise InputError(f"num_samples is {self.num_samples}; it must be 1 or more")
+
+    def _words(self, data: Dataset) -> dict[str, Any]:
+        scm, d = self.score.scm(data), data.num_variables
+        reading = (
+            "order-modular (a graph counts once for each of its orders)"
+            if self.order_modular
+            else "graph-modular (each graph counts once)"
+        )
+        notes = ["edge probabilities are exact, and the draws are independent"]
+        if not self.order_modular or d <= MAX_ORDERED_PATHS:
+            notes = ["edge and path probabilities are exact, and the draws are independent"]
+        return {
+            "model": f"{type(scm.mechanism).__name__} functions, {type(scm.noise).__name__} "
+            f"noise, integrated out ({type(self.score).__name__})",
+            "prior": f"{reading}: {self.prior.describe()}",
+            "temperature": 1.0,
+            "notes": notes,
+        }
 
 
-def log_scores(score: Score, stats: Any, knowledge: Constraints) -> transforms.Tables:
-    """Log evidence and knowledge of every node with every parent set; -inf where refused."""
+def score_tables(score: Score, stats: Any, knowledge: Constraints) -> Tables:
+    """Log evidence and knowledge about edges for every node with every set of parents.
+
+    Sets that break the knowledge are -inf and never handed to the score.
+    """
     d = len(knowledge.names)
-    parents = transforms.members(d)
+    sets = members(d)
     tables = np.full((d, 2**d), -np.inf)
     for node in range(d):
-        known = knowledge.log_prior(node, parents)
-        possible = known > -np.inf
-        evidence = score.log_evidence(stats, node, parents[possible])
-        tables[node, possible] = known[possible] + evidence
+        own = np.flatnonzero(~sets[:, node])
+        log_prior = knowledge.log_prior(node, sets[own])
+        allowed = own[log_prior > -np.inf]
+        evidence = score.log_evidence(stats, node, sets[allowed])
+        tables[node, allowed] = log_prior[log_prior > -np.inf] + evidence
     return tables
+
+
+def _log_weights(tables: Tables, graphs: Int8[np.ndarray, "s d d"]) -> Float[np.ndarray, " s"]:
+    """Sum over the nodes of each graph's table entries."""
+    d = len(tables)
+    parents = np.tensordot(graphs, 2 ** np.arange(d), axes=(1, 0))
+    return tables[np.arange(d), parents].sum(axis=1)
 
 
 build = Exact
