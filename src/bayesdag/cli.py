@@ -125,7 +125,7 @@ def demo(
     posterior.save(out)
     _table(comparison.edges, title="Most probable edges, and whether they are there in truth")
     _say(comparison.words, False)
-    _say(f"Written to {out}; look again with: bayesdag show {out}", False)
+    _say(f"Written to {out}; look again with: {_command()} show {out}", False)
 
 
 def _show(posterior: "Posterior", top: int, as_json: bool) -> None:
@@ -162,6 +162,12 @@ def _table(frame: "pandas.DataFrame", title: str | None = None) -> None:
 
 def _cell(value: Any) -> str:
     return f"{value:.3f}" if isinstance(value, float) else str(value)
+
+
+def _command() -> str:
+    """The command as the user can type it again: it may not be on the PATH."""
+    called = sys.argv[0]
+    return "python -m bayesdag" if called.endswith("__main__.py") else called
 
 
 def _say(text: str, as_json: bool) -> None:

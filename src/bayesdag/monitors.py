@@ -5,6 +5,7 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import jax
 import numpy as np
@@ -34,10 +35,10 @@ class Checkpoint:
         if not self.path.is_file():
             return None
         try:
-            with np.load(self.path, allow_pickle=False) as file:
+            with self.path.open("rb") as opened, np.load(opened, allow_pickle=False) as file:
                 told = json.loads(str(file["settings"]))
                 leaves = [file[f"leaf{k}"] for k in range(int(file["num_leaves"]))]
-        except (OSError, ValueError, KeyError) as error:
+        except (OSError, ValueError, KeyError, BadZipFile) as error:
             raise FileFormatError(
                 f"{self.path} is not a checkpoint ({error}); remove it to start afresh"
             ) from error
