@@ -14,6 +14,7 @@ from bayesdag.priors import (
     FairInDegree,
     StructurePrior,
     Uniform,
+    by_name,
     log_normaliser,
 )
 from bayesdag.types import InputError
@@ -123,6 +124,11 @@ def test_more_parents_than_there_can_be_are_refused():
 
 @pytest.mark.parametrize("name", GRAPH_PRIORS)
 def test_every_named_prior_can_be_built_and_described(name):
-    prior = GRAPH_PRIORS[name]()
+    prior = by_name(name)
     assert isinstance(prior, StructurePrior)
     assert prior.describe()
+
+
+def test_an_unknown_prior_is_refused_with_the_list():
+    with pytest.raises(InputError, match="'flat'; there are: uniform"):
+        by_name("flat")

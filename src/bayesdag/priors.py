@@ -151,13 +151,6 @@ def by_name(name: str) -> StructurePrior:
     return GRAPH_PRIORS[name]()
 
 
-def by_name(name: str) -> StructurePrior:
-    """The structure prior called `name`, with its defaults."""
-    if name not in GRAPH_PRIORS:
-        raise InputError(f"no prior is called {name!r}; there are: {', '.join(GRAPH_PRIORS)}")
-    return GRAPH_PRIORS[name]()
-
-
 def log_normaliser(
     penalty: Float[np.ndarray, "c d"], order_modular: bool
 ) -> Float[np.ndarray, " c"]:

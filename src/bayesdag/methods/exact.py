@@ -5,7 +5,9 @@ number of variables, but not in the number of graphs), so edge and path probabil
 no Monte-Carlo error, and draws of graphs and functions are independent.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any, ClassVar, NamedTuple
 
 import jax
@@ -135,13 +137,16 @@ class Exact:
 
     def _marginals(self, mixture: Mixture) -> dict[str, Float[np.ndarray, "d d"]]:
         """Edge and, where affordable, path probabilities, averaged over components."""
-        kept = [(w, s) for w, s in zip(mixture.weight, mixture.sums, strict=True) if w > NEGLIGIBLE]
-        total = sum(w for w, _ in kept)
-        parent_sets = sum(w * self._modular.parent_sets(s) for w, s in kept) / total
-        found = {"edge": np.clip(edges(parent_sets), 0, 1)}
+        kept = np.flatnonzero(mixture.weight > NEGLIGIBLE)
+        weight = mixture.weight[kept] / mixture.weight[kept].sum()
+
+        def average(question: Callable[[Any], np.ndarray]) -> np.ndarray:
+            answers = (w * question(mixture.sums[c]) for w, c in zip(weight, kept, strict=True))
+            return np.clip(reduce(np.add, answers), 0, 1)
+
+        found = {"edge": average(lambda sums: edges(self._modular.parent_sets(sums)))}
         if not self.order_modular or mixture.penalty.shape[1] <= MAX_ORDERED_PATHS:
-            paths = sum(w * self._modular.ancestors(s) for w, s in kept) / total
-            found["ancestor"] = np.clip(paths, 0, 1)
+            found["ancestor"] = average(self._modular.ancestors)
         return found
 
     def _draw(

@@ -102,9 +102,11 @@ def _joins(sums: Sums, placed: int, larger: dict[int, np.ndarray]) -> np.ndarray
         if len(coming) > 1:
             low = 1 << (placed & ((1 << v) - 1)).bit_count()
             then = larger[placed | 1 << v].reshape(len(coming) - 1, -1, 2, low)
-            others = [other for other in range(len(coming)) if other != row]
-            gain = out.reshape(-1, low) * then[:, :, 0] + joins.reshape(-1, low) * then[:, :, 1]
-            result[others] += gain.reshape(len(others), -1)
+            gain = out.reshape(-1, low) * then[:, :, 0]
+            gain += joins.reshape(-1, low) * then[:, :, 1]
+            gain = gain.reshape(len(coming) - 1, -1)
+            result[:row] += gain[:row]
+            result[row + 1 :] += gain[row:]
     return result
 
 
