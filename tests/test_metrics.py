@@ -241,6 +241,12 @@ def test_values_that_are_no_probabilities_are_refused():
         metrics.auroc(np.full((3, 3), np.nan), CHAIN)
 
 
+def test_probabilities_may_miss_their_bounds_by_rounding():
+    off = COLLIDER + 1e-9 * (2.0 * COLLIDER - 1.0)
+    assert metrics.brier(off, COLLIDER) == 0.0
+    assert metrics.auroc(off, COLLIDER) == 1.0
+
+
 def test_weights_that_do_not_sum_to_one_are_refused():
     with pytest.raises(InputError, match="sum to 2"):
         metrics.expected_shd(DRAWS, CHAIN, 2 * WEIGHTS)

@@ -27,6 +27,7 @@ BAND = (0.05, 0.95)  # outside it a forecast claims to know, and calibration say
 LOG_SCORE_FLOOR = 1e-3  # a tenth of what the protocol's 100 draws can resolve
 # Sums of weights that are equal on paper differ in their last bits: they must still tie.
 _DECIMALS = 12
+_ROUNDING = 1e-6
 
 
 class Calibration(NamedTuple):
@@ -306,13 +307,14 @@ def _pairs(
 ) -> tuple[Float[np.ndarray, " pairs"], Bool[np.ndarray, " pairs"]]:
     off_diagonal = ~np.eye(len(truth), dtype=bool)
     forecast = np.round(probabilities[off_diagonal], _DECIMALS)
-    bad = ~((forecast >= 0) & (forecast <= 1))  # written so that NaN is bad, too
+    # Exact marginals may miss 0 and 1 by rounding. Written so that NaN is bad, too.
+    bad = ~((forecast >= -_ROUNDING) & (forecast <= 1 + _ROUNDING))
     if bad.any():
         raise InputError(
             f"{int(bad.sum())} of {bad.size} probabilities are not between 0 and 1, the first "
             f"is {forecast[bad][0]}; hand in probabilities, not log odds or counts"
         )
-    return forecast, truth.astype(bool)[off_diagonal]
+    return np.clip(forecast, 0.0, 1.0), truth.astype(bool)[off_diagonal]
 
 
 def _without_diagonal(matrix: Probabilities) -> Probabilities:
@@ -331,7 +333,7 @@ def _mean(values: Shaped[np.ndarray, " m"]) -> float:
 def _checked(weights: SampleWeights, num_draws: int) -> Float[np.ndarray, " s"]:
     if weights is None:
         return np.full(num_draws, 1.0 / num_draws)
-    if not (np.all(weights >= 0) and abs(weights.sum() - 1.0) < 1e-6):
+    if not (np.all(weights >= 0) and abs(weights.sum() - 1.0) < _ROUNDING):
         raise InputError(
             f"weights must be positive and sum to 1, these sum to {weights.sum()}; "
             "divide them by their sum"
