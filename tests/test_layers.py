@@ -25,7 +25,7 @@ LAYERS = [
         *("metrics", "storage", "exports", "plot"),
     },
     {"posterior"},
-    {"methods", "datasets", "monitors"},
+    {"methods", "datasets", "monitors", "joining"},
     {"fitting"},
     {"report", "bench", "demonstration"},
     {"cli"},

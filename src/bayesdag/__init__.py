@@ -12,7 +12,8 @@ from bayesdag._version import __version__
 
 if TYPE_CHECKING:
     from bayesdag.data import Dataset, read
-    from bayesdag.fitting import fit, methods
+    from bayesdag.fitting import extend, fit, methods
+    from bayesdag.joining import merge
     from bayesdag.knowledge import Knowledge
     from bayesdag.posterior import Posterior, load
     from bayesdag.types import (
@@ -35,15 +36,18 @@ __all__ = [
     "KnowledgeError",
     "Posterior",
     "__version__",
+    "extend",
     "fit",
     "load",
+    "merge",
     "methods",
     "read",
 ]
 
 _HOMES = {
     "data": ("Dataset", "read"),
-    "fitting": ("fit", "methods"),
+    "fitting": ("extend", "fit", "methods"),
+    "joining": ("merge",),
     "knowledge": ("Knowledge",),
     "posterior": ("Posterior", "load"),
     "types": (

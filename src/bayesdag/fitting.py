@@ -9,9 +9,9 @@ import numpy as np
 
 from bayesdag import plugins, priors
 from bayesdag._version import __version__
-from bayesdag.data import Dataset, check_rows, read
+from bayesdag.data import Dataset, Scaling, check_rows, read
 from bayesdag.knowledge import Constraints, Knowledge
-from bayesdag.monitors import Checkpoint, Together
+from bayesdag.monitors import Checkpoint, Keeper, Together
 from bayesdag.posterior import Posterior
 from bayesdag.types import InputError, KnowledgeError, Method, Monitor
 
@@ -37,6 +37,7 @@ def fit(
     preset: str | None = None,
     checkpoint: str | Path | None = None,
     monitor: Monitor | None = None,
+    keep_state: bool = False,
     **settings: Any,
 ) -> Posterior:
     """The posterior over causal graphs and functions, given `data`.
@@ -51,24 +52,77 @@ def fit(
         checkpoint: file that a long run keeps, and resumes from when it is there; remove
             it once the result is saved.
         monitor: watches the run; by default nothing is shown.
+        keep_state: keep what `extend` needs to go on; the result's file grows by it.
         settings: fields of the method; unknown ones are refused.
     """
-    dataset = read(data)
     chosen = build_method(method, preset=preset, **settings)
-    said = Knowledge.read(knowledge)
-    constraints = said.bind(dataset.names)
-    check(chosen, dataset, constraints)
+    keeper = Keeper() if keep_state else None
+    return _run(chosen, read(data), Knowledge.read(knowledge), seed, checkpoint, monitor, keeper)
+
+
+def extend(
+    posterior: Posterior,
+    data: Any,
+    num_samples: int,
+    *,
+    checkpoint: str | Path | None = None,
+    monitor: Monitor | None = None,
+) -> Posterior:
+    """The same posterior with `num_samples` more draws a chain.
+
+    It is the result that the fit would have given had it been asked for all draws at once.
+    Chains go on from the state that `fit(..., keep_state=True)` kept; methods that draw
+    independently start again, which costs them nothing.
+
+    Args:
+        data: what was fitted, interventions included; anything else is refused.
+        num_samples: draws to add to each chain.
+    """
+    told = posterior.provenance
+    method = plugins.from_configuration(told["method"])
+    dataset = read(data)
+    if dataset.hash != told["data_hash"]:
+        raise InputError(
+            "these are not the data of this posterior; pass the table it was fitted to"
+        )
+    _refuse_to_extend(posterior, method)
+    scaling = Scaling(**{k: np.array(v, dtype=float) for k, v in told["scaling"].items()})
+    longer = dataclasses.replace(method, num_samples=method.num_samples + num_samples)
+    return _run(
+        longer,
+        dataclasses.replace(dataset, scaling=scaling),
+        Knowledge.read(told["knowledge"]),
+        told["seed"],
+        checkpoint,
+        monitor,
+        Keeper(posterior.state),
+    )
+
+
+def _run(
+    method: Method,
+    data: Dataset,
+    said: Knowledge,
+    seed: int,
+    checkpoint: str | Path | None,
+    monitor: Monitor | None,
+    keeper: Keeper | None,
+) -> Posterior:
+    """The method's answer, with the stamp that lets it be repeated."""
+    constraints = said.bind(data.names)
+    check(method, data, constraints)
     stamp = {
         "version": __version__,
-        "method": plugins.configuration(chosen),
+        "method": plugins.configuration(method),
         "seed": seed,
-        "data_hash": dataset.hash,
-        "scaling": {k: v.tolist() for k, v in dataclasses.asdict(dataset.scaling).items()},
+        "data_hash": data.hash,
+        "scaling": {k: v.tolist() for k, v in dataclasses.asdict(data.scaling).items()},
         "knowledge": said.to_dict(),
     }
-    watch = _watch(checkpoint, stamp, monitor)
-    posterior = chosen(jax.random.key(seed), dataset, constraints, watch)
-    return dataclasses.replace(posterior, provenance=stamp | posterior.provenance)
+    watch = _watch(checkpoint, stamp, monitor, keeper)
+    posterior = method(jax.random.key(seed), data, constraints, watch)
+    state = posterior.state if keeper is None else keeper.kept
+    return dataclasses.replace(posterior, provenance=stamp | posterior.provenance, state=state)
 
 
 def methods() -> dict[str, str]:
@@ -121,13 +175,29 @@ def check(method: Method, data: Dataset, knowledge: Constraints) -> None:
     check_rows(data, method.min_rows(data.num_variables), name)
 
 
+def _refuse_to_extend(posterior: Posterior, method: Any) -> None:
+    name = name_of(method)
+    if not isinstance(posterior.provenance["seed"], int):
+        raise InputError("a merged result cannot be extended; extend its parts and merge again")
+    if not hasattr(method, "num_samples"):
+        raise InputError(f"method {name!r} has no num_samples: there is nothing to add")
+    if posterior.state is None and hasattr(method, "num_warmup"):
+        raise InputError(
+            f"this result of {name!r} kept no state to go on from; fit again with "
+            "keep_state=True, or with another seed and merge the two"
+        )
+
+
 def _watch(
-    checkpoint: str | Path | None, stamp: dict[str, Any], monitor: Monitor | None
+    checkpoint: str | Path | None,
+    stamp: dict[str, Any],
+    monitor: Monitor | None,
+    keeper: Keeper | None,
 ) -> Monitor | None:
-    if checkpoint is None:
-        return monitor
-    keeper = Checkpoint(Path(checkpoint), stamp)
-    return keeper if monitor is None else Together((keeper, monitor))
+    """All that watch the run; a checkpoint is further on than what a keeper holds."""
+    file = None if checkpoint is None else Checkpoint(Path(checkpoint), stamp)
+    watching = tuple(m for m in (file, keeper, monitor) if m is not None)
+    return Together(watching) if watching else None
 
 
 def _honours(name: str) -> frozenset[str]:

@@ -69,6 +69,34 @@ class Checkpoint:
 
 
 @dataclass
+class Keeper:
+    """Keeps the end of a run in memory, and hands it to a longer one.
+
+    Attributes:
+        kept: everything needed to go on, as plain arrays; None before the end of a first run.
+    """
+
+    kept: dict[str, np.ndarray] | None = None
+
+    def resume(self, template: Any) -> Any | None:
+        """The end of the shorter run, with room for the draws of the longer one."""
+        if self.kept is None:
+            return None
+        saved = [self.kept[f"leaf{k}"] for k in range(len(self.kept))]
+        wanted = _pack(template)
+        if len(saved) != len(wanted):
+            raise FileFormatError("the saved state is of another version of the method; fit again")
+        leaves = [_with_room(like, leaf) for like, leaf in zip(wanted, saved, strict=True)]
+        return _unpack(template, leaves)
+
+    def chunk(self, step: int, total: int, state: Any, stats: dict[str, float]) -> None:
+        """Keep the last state of all."""
+        del stats
+        if step >= total:
+            self.kept = {f"leaf{k}": leaf for k, leaf in enumerate(_pack(state))}
+
+
+@dataclass
 class Together:
     """Several monitors as one; the first that has a state to resume from supplies it."""
 
@@ -125,6 +153,15 @@ class Progress:
 
 def _pack(state: Any) -> list[np.ndarray]:
     return [np.asarray(_plain(leaf)) for leaf in jax.tree.leaves(state)]
+
+
+def _with_room(like: np.ndarray, leaf: np.ndarray) -> np.ndarray:
+    """`leaf` at the start of an array of the longer run's shape."""
+    if like.shape == leaf.shape:
+        return leaf
+    longer = np.array(like)
+    longer[: len(leaf)] = leaf
+    return longer
 
 
 def _unpack(template: Any, leaves: list[np.ndarray]) -> Any:

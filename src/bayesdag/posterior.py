@@ -16,7 +16,9 @@ from jaxtyping import Float
 from bayesdag import (
     adjustment,
     diagnostics,
+    draws,
     effects,
+    exports,
     labels,
     next_experiment,
     plugins,
@@ -31,7 +33,7 @@ from bayesdag.draws import Estimate
 from bayesdag.ensemble import Ensemble
 from bayesdag.predictive import Check
 from bayesdag.scm import SCM
-from bayesdag.types import Array, Draws, InputError, Params, Weights
+from bayesdag.types import Array, Draws, FileFormatError, InputError, Params, Weights
 
 if TYPE_CHECKING:
     import networkx
@@ -212,25 +214,8 @@ class Posterior:
         return predictive.check(jax.random.key(seed), self._ensemble, dataset)
 
     def edge_table(self) -> "pandas.DataFrame":
-        """Every possible edge with its probability, most probable first.
-
-        Column `reversed` is the probability of the opposite direction; what is left to
-        one is the probability of no edge between the two.
-        """
-        import pandas
-
-        probability = self.edge_matrix()
-        i, j = np.nonzero(~np.eye(self.num_variables, dtype=bool))
-        order = np.argsort(-probability[i, j], kind="stable")
-        names = np.asarray(self.names, dtype=object)
-        return pandas.DataFrame(
-            {
-                "source": names[i][order],
-                "target": names[j][order],
-                "probability": probability[i, j][order],
-                "reversed": probability[j, i][order],
-            }
-        )
+        """Every possible edge with its probability, most probable first."""
+        return queries.edge_table(self.edge_matrix(), self.names)
 
     def describe(self) -> list[str]:
         """What this posterior is of, in words: model, prior, draws and notes."""
@@ -249,6 +234,25 @@ class Posterior:
         Such a graph may hold a cycle: it summarises marginals, it is not a draw.
         """
         return self._digraph(queries.median_graph(self.edge_matrix(), threshold))
+
+    def weighted_graphs(self) -> list[tuple["networkx.DiGraph", float]]:
+        """Every different graph with its probability, most probable first."""
+        different = draws.distinct(self.graphs, self.weights)
+        return exports.weighted_graphs(self.names, different.graphs, different.mass)
+
+    def to_lingam(self, threshold: float = 0.5) -> Float[np.ndarray, "d d"]:
+        """Probabilities of the consensus edges; entry [i, j] is about j -> i, as in lingam."""
+        probability = self.edge_matrix()
+        return exports.to_lingam(probability * queries.consensus_graph(probability, threshold))
+
+    def to_causallearn(self, threshold: float = 0.5) -> np.ndarray:
+        """The consensus DAG as causal-learn marks it: [i, j] = -1 and [j, i] = 1 for i -> j."""
+        return exports.to_causallearn(queries.consensus_graph(self.edge_matrix(), threshold))
+
+    def export(self, path: str | Path, threshold: float = 0.5) -> None:
+        """Write the consensus DAG as .dot, .graphml, .gml or .csv, by the path's suffix."""
+        text = exports.text(self.consensus_graph(threshold), Path(path).suffix.lstrip("."))
+        storage.write_whole(Path(path), lambda to: to.write_text(text, encoding="utf-8"))
 
     def to_datatree(self) -> "xarray.DataTree":
         """Labelled arrays in the ArviZ schema, ready for `arviz` or a netCDF file."""
@@ -272,7 +276,15 @@ class Posterior:
 
 def load(path: str | Path) -> Posterior:
     """The posterior in a file that `Posterior.save` wrote."""
-    return _from_document(storage.load(Path(path)))
+    document = storage.load(Path(path))
+    try:
+        return _from_document(document)
+    except (ImportError, AttributeError, KeyError, TypeError) as error:
+        version = document.attributes["provenance"].get("version", "another version")
+        raise FileFormatError(
+            f"{path} needs something that is not installed here ({error}); it was written by "
+            f"version {version}, perhaps with plug-ins of its own"
+        ) from error
 
 
 def from_draws(
@@ -354,7 +366,7 @@ def _from_document(document: storage.Document) -> Posterior:
             noise=plugins.from_configuration(attributes["noise"]),
             scaling=Scaling(**groups["scaling"]),
         ),
-        params=storage.unflatten(groups["params"]),
+        params=storage.unflatten(groups.get("params", {})),
         names=document.names,
         stats=stats,
         summary=attributes["summary"],

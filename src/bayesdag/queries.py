@@ -35,6 +35,27 @@ def edge_probabilities(
     return draws.share(graphs, weights, with_error)
 
 
+def edge_table(probabilities: Matrix, names: Sequence[str]) -> "pandas.DataFrame":
+    """Every ordered pair with the probability of its edge, most probable first.
+
+    Column `reversed` is the probability of the opposite direction; what is left to one is
+    the probability of no edge between the two.
+    """
+    import pandas
+
+    i, j = np.nonzero(~np.eye(len(names), dtype=bool))
+    order = np.argsort(-probabilities[i, j], kind="stable")
+    i, j, column = i[order], j[order], np.asarray(names, dtype=object)
+    return pandas.DataFrame(
+        {
+            "source": column[i],
+            "target": column[j],
+            "probability": probabilities[i, j],
+            "reversed": probabilities[j, i],
+        }
+    )
+
+
 def path_probabilities(
     graphs: Draws, weights: Weights, marginals: Marginals = None, with_error: bool = False
 ) -> Estimate:

@@ -88,7 +88,8 @@ def load(path: Path) -> Document:
     if not path.is_file():
         raise FileFormatError(f"there is no file {path}")
     try:
-        with xarray.open_datatree(path, engine="h5netcdf") as tree:
+        # Foreign files may lack named dimensions; they are refused below, in our own words.
+        with xarray.open_datatree(path, engine="h5netcdf", phony_dims="sort") as tree:
             _check_origin(tree.attrs, path)
             return _from_datatree(tree.load())
     except (OSError, KeyError, AttributeError, json.JSONDecodeError, RuntimeError) as error:
@@ -169,7 +170,7 @@ def _attributes(document: Document) -> dict[str, Any]:
     }
 
 
-def _check_origin(attributes: Mapping[str, Any], path: Path) -> None:
+def _check_origin(attributes: Mapping[Any, Any], path: Path) -> None:
     if attributes.get("inference_library") != LIBRARY:
         raise FileFormatError(f"{path} was not written by {LIBRARY}; it has no result to show")
     if int(attributes["format"]) > FORMAT:
@@ -181,17 +182,17 @@ def _check_origin(attributes: Mapping[str, Any], path: Path) -> None:
 
 
 def _from_datatree(tree: "xarray.DataTree") -> Document:
-    posterior = tree["posterior"]
+    graph = tree["posterior"].to_dataset()["graph"]
     plain = {"inference_library", "inference_library_version", "format", "sample_dims"}
     return Document(
-        names=tuple(str(name) for name in posterior["source"].values),
-        graphs=posterior["graph"].values,
+        names=tuple(str(name) for name in graph["source"].values),
+        graphs=graph.values,
         groups={
             name: {str(k): v.values for k, v in tree[name].data_vars.items()}
             for name in _LEADING
             if name in tree.children
         },
-        attributes={k: json.loads(v) for k, v in tree.attrs.items() if k not in plain},
+        attributes={str(k): json.loads(v) for k, v in tree.attrs.items() if k not in plain},
     )
 
 
