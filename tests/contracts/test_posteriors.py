@@ -1,0 +1,127 @@
+"""Every question can be asked of every method's posterior, before saving and after loading."""
+
+import json
+
+import networkx
+import numpy as np
+import pytest
+
+from bayesdag import fit, graphs, load, plugins
+from bayesdag.posterior import Posterior
+from tests.toys import NAMES, quick, toy_frame
+
+_fitted: dict[str, Posterior] = {}
+
+
+@pytest.fixture(params=plugins.names("methods"))
+def fresh(request) -> Posterior:
+    """Fits are shared between the tests of one process."""
+    if request.param not in _fitted:
+        _fitted[request.param] = fit(toy_frame(), quick(request.param), seed=3)
+    return _fitted[request.param]
+
+
+@pytest.fixture(params=["in memory", "from a file"])
+def posterior(request, fresh, tmp_path) -> Posterior:
+    if request.param == "in memory":
+        return fresh
+    fresh.save(tmp_path / "result.nc")
+    return load(tmp_path / "result.nc")
+
+
+def test_probabilities_of_the_graph(posterior):
+    for question in ("edge", "path", "markov_blanket"):
+        value, error = getattr(posterior, f"{question}_probabilities")(with_error=True)
+        assert list(value.index) == list(value.columns) == list(NAMES)
+        numbers = value.to_numpy()
+        assert ((numbers >= -1e-9) & (numbers <= 1 + 1e-9)).all()
+        assert (error.to_numpy() >= 0).all()
+    assert (posterior.path_probabilities() >= posterior.edge_probabilities() - 0.2).all(axis=None)
+    share, error = posterior.probability(networkx.is_directed_acyclic_graph, with_error=True)
+    assert share == pytest.approx(1)
+    assert error > 0
+    assert {"left", "middle", "right", "probability"} <= set(posterior.v_structures().columns)
+
+
+def test_classes_and_single_graphs(posterior):
+    classes = posterior.equivalence_classes()
+    assert classes.mass.sum() == pytest.approx(1)
+    assert len(classes.table()) == len(classes.mass)
+    assert (classes.compelled().to_numpy() <= 1 + 1e-9).all()
+    for by in ("frequency", "log_joint"):
+        assert networkx.is_directed_acyclic_graph(posterior.most_probable_graph(by))
+    assert networkx.is_directed_acyclic_graph(posterior.consensus_graph())
+    assert set(posterior.median_graph().nodes) == set(NAMES)
+    assert sum(mass for _, mass in posterior.weighted_graphs()) == pytest.approx(1)
+
+
+def test_adjustment_sets(posterior):
+    listed = posterior.adjustment_sets("rain", "price")
+    assert listed["probability"].between(0, 1 + 1e-9).all()
+    best = listed.loc[0]
+    again = posterior.adjustment_probability("rain", "price", best["adjustment set"])
+    assert again == pytest.approx(best["probability"])
+
+
+def test_effects_samples_and_counterfactuals(posterior):
+    effect = posterior.effect("rain", "crop", values=(40, 60), num_rows=50)
+    assert effect.draws.shape == posterior.weights.shape
+    assert np.isfinite(effect.draws).all()
+    low, high = effect.hdi()
+    assert low <= high
+    assert effect.prob_positive + effect.prob_negative <= 1 + 1e-9
+    reached = graphs.ancestors(posterior.graphs)[:, :, 0, 2]
+    assert effect.prob_no_path == pytest.approx(posterior.weights[~reached].sum())
+    json.dumps(effect.summary())
+    some = posterior.effect("rain", "crop", values=(40, 60), given={"soil": 2}, num_rows=500)
+    assert np.isfinite(some.mean)
+    rows = posterior.sample(20, do={"soil": 2.0})
+    assert (rows["soil"] == 2.0).all()
+    assert np.isfinite(rows.to_numpy()).all()
+    unit = toy_frame().iloc[:2]
+    moved = posterior.counterfactual(unit, do={"crop": 0.0})
+    assert (moved.mean()["crop"] == 0).all()
+    assert np.isfinite(moved.draws).all()
+
+
+def test_diagnostics_and_checks(posterior):
+    found = posterior.diagnostics()
+    assert found.verdict
+    assert found.num_distinct == len(graphs.unique_graphs(posterior.graphs)[0])
+    assert (found.num_chains == 1) == found.verdict.startswith("One run")
+    json.dumps(found.summary())
+    checked = posterior.check(toy_frame())
+    assert checked.table()["variable"].tolist() == list(NAMES)
+    json.dumps(checked.summary())
+
+
+@pytest.mark.filterwarnings("ignore:.*single out one draw")
+def test_the_next_experiment(posterior):
+    table = posterior.next_experiment(["rain", "soil"], num_draws=20, num_experiments=8)
+    assert set(table["set"]) >= {"rain", "soil"}
+    assert np.isfinite(table["gain"]).all()
+    posterior.next_experiment(["rain"], about=("rain", "soil"), num_draws=10, num_experiments=4)
+    effect = posterior.effect("rain", "crop", num_rows=50)
+    posterior.next_experiment(["rain"], about=effect, num_draws=10, num_experiments=4)
+
+
+def test_exports(posterior, tmp_path):
+    for suffix in ("dot", "graphml", "gml", "csv"):
+        posterior.export(tmp_path / f"graph.{suffix}")
+        assert (tmp_path / f"graph.{suffix}").stat().st_size > 0
+    assert posterior.to_lingam().shape == posterior.to_causallearn().shape == (4, 4)
+    tree = posterior.to_datatree()
+    assert tree["posterior"]["graph"].dims == ("chain", "draw", "source", "target")
+
+
+def test_the_answers_do_not_change_by_saving(fresh, tmp_path):
+    fresh.save(tmp_path / "result.nc")
+    loaded = load(tmp_path / "result.nc")
+    for ask in (
+        lambda p: p.edge_matrix(),
+        lambda p: p.path_probabilities().to_numpy(),
+        lambda p: p.effect("rain", "price", num_rows=50).draws,
+        lambda p: p.sample(10).to_numpy(),
+        lambda p: p.diagnostics().scatter,
+    ):
+        np.testing.assert_array_equal(ask(fresh), ask(loaded))
