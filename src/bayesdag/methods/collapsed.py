@@ -1,0 +1,258 @@
+"""Orders sampled, edges and functions integrated out: the collapsed engine.
+
+Given an order of the variables the parents of each are independent, and where a score knows
+the evidence of a node with its parents, functions need no sampling either. What is left is
+the order: chains look its log posterior up in tables, and draws of graphs and functions
+given the order are exact.
+"""
+
+from dataclasses import dataclass
+from math import ceil
+from typing import Any, ClassVar
+
+import jax
+import numpy as np
+from jaxtyping import Float, Shaped
+
+from bayesdag import loop, posterior
+from bayesdag.data import Dataset
+from bayesdag.knowledge import Constraints
+from bayesdag.methods import _extensions
+from bayesdag.orders import region
+from bayesdag.orders.candidates import Limits, Outside
+from bayesdag.orders.local_scores import LocalScores
+from bayesdag.orders.prior import Components
+from bayesdag.orders.region import Effort, Region, Sampled
+from bayesdag.posterior import Posterior
+from bayesdag.priors import DensityGrid, StructurePrior
+from bayesdag.scores.bge import BGe
+from bayesdag.types import Array, InputError, Key, Monitor, Score
+
+# Ladders a chain times variables: look-ups are cheap while few replicas share the cache.
+_LADDERS_TIMES_VARIABLES = 320
+# Entries of all tables together: twice as many take twice as long to score.
+_TABLE_ENTRIES = 1 << 19
+_TRIAL_DRAWS = 300
+_BESIDE_CORE = 7
+_MIN_ROWS = 10
+
+
+@dataclass(frozen=True)
+class Collapsed:
+    """Samples orders by table look-up; edges and functions are integrated out exactly.
+
+    A search among all predecessors finds the region of the posterior, tables are built
+    around it and widened until nothing is missing, and tempered chains of orders run over
+    them. A chain of the result is an independent group of such ladders.
+
+    Attributes:
+        score: local evidence, and the functions behind it.
+        prior: on the number of edges.
+        order_modular: the prior counts a graph once for each of its orders, as random node
+            potentials do. False: each graph once, by re-weighting the draws with the number
+            of their orders; refused where too few draws would count.
+        num_chains: independent groups of ladders.
+        num_warmup: sweeps before the first draw; a sweep makes one move a variable.
+        num_samples: draws a chain.
+        thinning: sweeps between two draws of a ladder.
+        num_ladders: ladders a chain, whose draws are put together; 0: by the number of
+            variables.
+        num_temperatures: replicas of a ladder; the first is the posterior itself.
+        hottest: the highest temperature.
+        num_starts: orders from which the search starts.
+        max_candidates: possible parents of a node in the tables, at most; fewer where many
+            variables share them.
+        max_rounds: times that the tables may be widened.
+    """
+
+    honours: ClassVar[frozenset[str]] = frozenset({"required", "forbidden", "beliefs"})
+    interventions: ClassVar[bool] = True
+    PRESETS: ClassVar[dict[str, "Collapsed"]]
+
+    score: Score = BGe()
+    prior: StructurePrior = DensityGrid()
+    order_modular: bool = True
+    num_chains: int = 4
+    num_warmup: int = 60
+    num_samples: int = 500
+    thinning: int = 2
+    num_ladders: int = 0
+    num_temperatures: int = 8
+    hottest: float = 10.0
+    num_starts: int = 4
+    max_candidates: int = 14
+    max_rounds: int = 4
+
+    def __post_init__(self) -> None:
+        counts = ("num_chains", "num_samples", "thinning", "num_temperatures", "num_starts")
+        for name in (*counts, "max_candidates", "max_rounds"):
+            if getattr(self, name) < 1:
+                raise InputError(f"{name} is {getattr(self, name)}; it must be 1 or more")
+        if self.hottest < 1:
+            raise InputError(f"hottest is {self.hottest:g}; a temperature below 1 is colder")
+
+    def min_rows(self, d: int) -> int:
+        """The evidence is exact for any number of rows; fewer than this say nothing."""
+        del d
+        return _MIN_ROWS
+
+    def __call__(
+        self, key: Key, data: Dataset, knowledge: Constraints, monitor: Monitor | None
+    ) -> Posterior:
+        """Joint draws of graphs and functions."""
+        key_region, key_run, key_functions = jax.random.split(key, 3)
+        stats = self.score.prepare(data)
+        scores = LocalScores(self.score, stats, knowledge)
+        prior = Components(*self.prior.components(data.num_variables))
+        effort = self._effort(data.num_variables)
+        place = region.explore(key_region, scores, prior, effort)
+        drawn = region.run(key_run, place, effort, monitor)
+        drawn = self._arranged(drawn)
+        value = scores.of_graphs(drawn.graphs).sum(axis=1) + prior.log_prob(drawn.graphs)
+        weights, notes = self._weights(drawn, prior)
+        params = self.score.draw(key_functions, stats, drawn.graphs.astype(np.int8))
+        told = _told(scores, place, drawn, value)
+        return posterior.from_draws(
+            self._fold(drawn.graphs),
+            self.score.scm(data),
+            jax.tree.map(self._fold, params),
+            data,
+            log_joint=self._fold(value),
+            weights=weights,
+            provenance={**self._words(data), **told, "notes": [*notes, *told["notes"]]},
+        )
+
+    def log_score_of(
+        self, data: Dataset, knowledge: Constraints, graph: Shaped[Array, "d d"]
+    ) -> float:
+        """Log posterior of a graph with one order of its own, up to the draws' constant.
+
+        Beside the best of the draws (`provenance["search"]`) it tells a shortfall of the
+        search from one of the score.
+        """
+        scores = LocalScores(self.score, self.score.prepare(data), knowledge)
+        prior = Components(*self.prior.components(data.num_variables))
+        return region.log_score(scores, prior, graph)
+
+    def _ladders(self, d: int) -> int:
+        return self.num_ladders or max(2, _LADDERS_TIMES_VARIABLES // d)
+
+    def _effort(self, d: int) -> Effort:
+        ladders = min(self._ladders(d), self.num_samples)
+        num_samples = ceil(self.num_samples / ladders)
+        total = self.num_chains * ladders
+        return Effort(
+            num_starts=self.num_starts,
+            max_rounds=self.max_rounds,
+            limits=self._limits(d),
+            num_ladders=total,
+            num_rungs=self.num_temperatures,
+            hottest=self.hottest,
+            schedule=loop.Schedule(self.num_warmup, num_samples, self.thinning),
+            num_trial=min(num_samples, ceil(_TRIAL_DRAWS / total)),
+        )
+
+    def _limits(self, d: int) -> Limits:
+        plain = min(self.max_candidates, (_TABLE_ENTRIES // d).bit_length() - 1)
+        return Limits(plain, min(plain, _BESIDE_CORE))
+
+    def _arranged(self, drawn: Sampled) -> Sampled:
+        """The first `num_samples` draws of every chain; ladders follow one another."""
+
+        def first(leaf: np.ndarray) -> np.ndarray:
+            chains = leaf.reshape(self.num_chains, -1, *leaf.shape[1:])[:, : self.num_samples]
+            return chains.reshape(-1, *leaf.shape[1:])
+
+        return drawn._replace(
+            orders=first(drawn.orders),
+            component=first(drawn.component),
+            graphs=first(drawn.graphs),
+            representable=first(drawn.representable),
+        )
+
+    def _fold(self, leaf: Any) -> np.ndarray:
+        """Leading dimensions (chain, draw)."""
+        leaf = np.asarray(leaf)
+        return leaf.reshape(self.num_chains, -1, *leaf.shape[1:])
+
+    def _weights(
+        self, drawn: Sampled, prior: Components
+    ) -> tuple[Float[np.ndarray, "chain draw"] | None, list[str]]:
+        """Equal weights, or those that count each graph once."""
+        if self.order_modular:
+            return None, []
+        d = drawn.graphs.shape[1]
+        graph_modular = Components(*self.prior.components(d, order_modular=False))
+        change = graph_modular.log_prob(drawn.graphs) - prior.log_prob(drawn.graphs)
+        weights, effective = _extensions.graph_modular_weights(drawn.graphs, change)
+        note = (
+            f"each graph counts once: draws are re-weighted by their number of orders, which "
+            f"leaves {effective:.0f} effective draws of {len(weights)}"
+        )
+        return self._fold(weights), [note]
+
+    def _words(self, data: Dataset) -> dict[str, Any]:
+        scm, evidence = self.score.scm(data), type(self.score).__name__
+        reading = "order-modular" if self.order_modular else "graph-modular"
+        return {
+            "model": f"{type(scm.mechanism).__name__} functions, {type(scm.noise).__name__} "
+            f"noise, integrated out ({evidence})",
+            "prior": f"{reading}: {self.prior.describe()}",
+            "temperature": 1.0,
+        }
+
+
+def _told(
+    scores: LocalScores, place: Region, drawn: Sampled, value: Float[np.ndarray, " s"]
+) -> dict[str, Any]:
+    """What was searched, what the tables hold, and what they may have lost."""
+    names = scores.knowledge.names
+    missing = region.outside(scores, place, drawn)
+    stages = [*place.history, {"stage": "draws", "best": float(value.max())}]
+    unrepresented = 1 - drawn.representable.mean(axis=0)
+    return {
+        "search": {
+            "stages": stages,
+            "starts": [result.value for result in place.found],
+            "num_scores": scores.num_computed,
+        },
+        "tables": {
+            "candidates": {n: len(place.lists.inside(i)) for i, n in enumerate(names)},
+            "core": {n: len(c) for n, c in zip(names, place.lists.core, strict=True) if c},
+            "crowded": [n for n, full in zip(names, place.lists.crowded, strict=True) if full],
+            "not_representable": {
+                n: float(u) for n, u in zip(names, unrepresented, strict=True) if u > 0
+            },
+            "missing_log_mass": float(missing.log_mass.sum()),
+            "missing_edges": float(missing.probability.sum()),
+        },
+        "exchanges": [float(share) for share in drawn.exchanges],
+        "notes": _notes(names, place, missing, unrepresented),
+    }
+
+
+def _notes(names, place: Region, missing: Outside, unrepresented: np.ndarray) -> list[str]:
+    """What a reader should know about the tables, in words."""
+    notes = []
+    expected = float(missing.probability.sum())
+    if expected > 0:
+        worst = int(np.argmax(missing.log_mass))
+        notes.append(
+            f"candidate lists leave out an estimated {expected:.2g} expected edges "
+            f"({missing.log_mass.sum():.2g} nats of mass, most at {names[worst]})"
+        )
+    cored = [name for name, core in zip(names, place.lists.core, strict=True) if core]
+    if cored:
+        notes.append(f"some parents are taken whenever they precede: {', '.join(cored)}")
+    for name, share in zip(names, unrepresented, strict=True):
+        if share > 0:
+            notes.append(f"{share:.2%} of the draws were not representable at {name}")
+    return notes
+
+
+Collapsed.PRESETS = {
+    # For a first look, and for tests: few and short chains.
+    "quick": Collapsed(num_chains=2, num_warmup=30, num_samples=200, num_ladders=8, num_starts=2),
+}
+
+build = Collapsed

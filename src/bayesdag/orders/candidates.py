@@ -1,0 +1,159 @@
+"""Which variables may be parents of a node in its table, and what do the others cost?
+
+Tables can hold about a dozen candidates a node. They start as what the order search found,
+and widen from the posterior itself: every other variable is tried on top of the drawn parent
+sets, in the drawn orders, and enters when its edge would be probable enough.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from bayesdag.orders.local_scores import LocalScores
+from bayesdag.orders.search import Found
+from bayesdag.types import Array
+
+# An edge this improbable may stay outside of the tables.
+NEGLIGIBLE = 0.001
+# One this probable is worth another round of tables and chains.
+WORTH_A_ROUND = 0.01
+# Parents this certain may be taken for granted where a table is crowded.
+CERTAIN = 0.99
+# Distinct parent sets of a node on which the others are tried.
+MOST_SETS = 40
+
+
+class Lists(NamedTuple):
+    """Candidates of every node, most probable first.
+
+    Attributes:
+        core: parents taken whenever they precede the node.
+        uncertain: all other candidates.
+        crowded: True where probable candidates had to be left out.
+    """
+
+    core: tuple[tuple[int, ...], ...]
+    uncertain: tuple[tuple[int, ...], ...]
+    crowded: Bool[np.ndarray, " d"]
+
+    def inside(self, node: int) -> set[int]:
+        """All candidates of a node."""
+        return {*self.core[node], *self.uncertain[node]}
+
+
+class Limits(NamedTuple):
+    """How large tables may grow: candidates without a core, and beside one."""
+
+    plain: int
+    beside_core: int
+
+
+class Outside(NamedTuple):
+    """What the posterior would do with variables that are no candidates.
+
+    Attributes:
+        probability: of the edge j -> i, estimated as if j alone were added; 0 for candidates.
+        log_mass: for each node the log of the factor by which the posterior mass would grow
+            if each of them could be added alone to the drawn parent sets, on average.
+    """
+
+    probability: Float[np.ndarray, "d d"]
+    log_mass: Float[np.ndarray, " d"]
+
+
+def of_search(
+    scores: LocalScores, penalty: Float[np.ndarray, " d"], found: Sequence[Found], margin: float
+) -> Float[np.ndarray, "d d"]:
+    """Rough probability of each edge, after the search.
+
+    Parents in any of the better results count most, then their reversals; other
+    predecessors by what they would add to the best result.
+    """
+    best = max(found, key=lambda result: result.value)
+    graphs = np.stack([f.graph for f in found if f.value > best.value - margin]) != 0
+    position = np.argsort(best.order)
+    before = position[:, None] < position[None, :]
+    gain = _gains(scores, penalty, np.arange(len(before)), best.graph.T != 0)
+    rough = np.where(before, _probability(gain.T), 0.0)
+    rough = np.maximum(rough, 0.5 * graphs.any(axis=0).T)
+    rough = np.maximum(rough, 0.75 * graphs.any(axis=0))
+    rough = np.maximum(rough, graphs.mean(axis=0) * CERTAIN)
+    return np.where(scores.knowledge.forbidden, 0.0, np.maximum(rough, scores.knowledge.required))
+
+
+def outside(
+    scores: LocalScores,
+    penalty: Float[np.ndarray, " d"],
+    lists: Lists,
+    orders: Int[np.ndarray, "s d"],
+    graphs: Bool[np.ndarray, "s d d"],
+) -> Outside:
+    """Every other variable tried on top of the drawn parents, where it precedes the node."""
+    d = scores.num_variables
+    position = np.argsort(orders, axis=1)
+    result = Outside(np.zeros((d, d)), np.zeros(d))
+    for node in range(d):
+        sets, which, count = np.unique(
+            graphs[:, :, node], axis=0, return_inverse=True, return_counts=True
+        )
+        common = np.argsort(-count, kind="stable")[:MOST_SETS]
+        kept = np.isin(which.reshape(-1), common)
+        gain = np.full(sets.shape, -np.inf)
+        gain[common] = _gains(scores, penalty, np.full(len(common), node), sets[common])
+        gain[:, list(lists.inside(node))] = -np.inf
+        drawn = gain[which.reshape(-1)[kept]]
+        drawn[position[kept] >= position[kept][:, [node]]] = -np.inf
+        result.probability[:, node] = _probability(drawn).mean(axis=0)
+        total = np.logaddexp.reduce(drawn, axis=1)
+        result.log_mass[node] = np.logaddexp(0.0, total).mean()
+    return result
+
+
+def choose(
+    probability: Float[np.ndarray, "d d"],
+    required: Bool[np.ndarray, "d d"],
+    limits: Limits,
+) -> Lists:
+    """Candidate lists from (rough) edge probabilities; required parents are always in."""
+    core, uncertain, crowded = [], [], []
+    for node in range(len(probability)):
+        column = np.where(required[:, node], 2.0, probability[:, node])
+        ranked = np.argsort(-column, kind="stable")
+        ranked = ranked[column[ranked] > NEGLIGIBLE]
+        certain, rest, left_out = _split(ranked, column, limits)
+        core.append(certain)
+        uncertain.append(rest)
+        crowded.append(left_out)
+    return Lists(tuple(core), tuple(uncertain), np.array(crowded))
+
+
+def _split(
+    ranked: Int[np.ndarray, " k"], value: Float[np.ndarray, " d"], limits: Limits
+) -> tuple[tuple[int, ...], tuple[int, ...], bool]:
+    """Core, uncertain candidates, and whether probable ones are left out."""
+    certain = int(np.count_nonzero(value[ranked] >= CERTAIN))
+    if len(ranked) <= limits.plain:
+        size, end = 0, len(ranked)
+    elif certain <= limits.plain // 2:
+        size, end = 0, limits.plain
+    else:
+        size = min(certain, len(ranked) - limits.beside_core)
+        end = min(len(ranked), size + limits.beside_core)
+    names = [int(node) for node in ranked]
+    return tuple(names[:size]), tuple(names[size:end]), end < len(names)
+
+
+def _gains(
+    scores: LocalScores, penalty: np.ndarray, nodes: Int[Array, " b"], parents: np.ndarray
+) -> Float[np.ndarray, "b d"]:
+    """What each further parent adds to the score, the structure prior included."""
+    size = parents.sum(axis=1)
+    larger = penalty[np.minimum(size + 1, len(penalty) - 1)] - penalty[size]
+    now = scores(np.asarray(nodes), parents)
+    return scores.additions(np.asarray(nodes), parents) + (larger - now)[:, None]
+
+
+def _probability(gain: np.ndarray) -> np.ndarray:
+    return np.exp(-np.logaddexp(0.0, -gain))

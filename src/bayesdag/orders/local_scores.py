@@ -1,0 +1,98 @@
+"""What is the score of a node with a set of parents, computed once and remembered?
+
+A local score here is the log evidence of a score plus what is known beforehand about single
+edges; the structure prior, which counts parents only, is added by whoever asks.
+"""
+
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from jaxtyping import Bool, Float, Int, Shaped
+
+from bayesdag.knowledge import Constraints
+from bayesdag.types import Array, ParentSets, Score
+
+
+@runtime_checkable
+class Extending(Protocol):
+    """A score that knows a short cut to all sets with one parent more."""
+
+    def log_evidence_of_additions(
+        self, stats: Any, nodes: Int[np.ndarray, " b"], parents: Bool[np.ndarray, "b d"]
+    ) -> Float[np.ndarray, "b d"]:
+        """log evidence of node b with parents b and variable j besides."""
+        ...
+
+
+class LocalScores:
+    """A cache of scores of (node, parent set) pairs, asked for in batches.
+
+    Every pair is handed to the score at most once, in one call a node, so that a score that
+    trains networks on an accelerator sees large batches. Sets that break the knowledge are
+    never handed over: they are -inf.
+    """
+
+    def __init__(self, score: Score, stats: Any, knowledge: Constraints) -> None:
+        self._score, self._stats, self.knowledge = score, stats, knowledge
+        self.num_variables = len(knowledge.names)
+        self._known: list[dict[bytes, float]] = [{} for _ in knowledge.names]
+
+    @property
+    def num_computed(self) -> int:
+        """Pairs that were handed to the score so far."""
+        return sum(len(known) for known in self._known)
+
+    def __call__(
+        self, nodes: Int[np.ndarray, " m"], parents: ParentSets
+    ) -> Float[np.ndarray, " m"]:
+        """Score of each node with the parents in the same row."""
+        result = np.empty(len(nodes))
+        for node in np.unique(nodes):
+            rows = np.flatnonzero(nodes == node)
+            result[rows] = self.of_node(int(node), parents[rows])
+        return result
+
+    def of_node(self, node: int, parents: ParentSets) -> Float[np.ndarray, " m"]:
+        """Scores of one node with m parent sets."""
+        known = self._known[node]
+        keys = _keys(parents)
+        fresh = {key: row for row, key in enumerate(keys) if key not in known}
+        if fresh:
+            values = self._compute(node, parents[list(fresh.values())])
+            known.update(zip(fresh, values.tolist(), strict=True))
+        return np.array([known[key] for key in keys], dtype=float)
+
+    def additions(
+        self, nodes: Int[np.ndarray, " b"], parents: Bool[np.ndarray, "b d"]
+    ) -> Float[np.ndarray, "b d"]:
+        """Score after adding each single variable; -inf where it cannot be added."""
+        possible = ~parents & ~self.knowledge.forbidden.T[nodes]
+        if isinstance(self._score, Extending):
+            values = self._score.log_evidence_of_additions(self._stats, nodes, parents)
+            values = values + (parents * self.knowledge.log_odds.T[nodes]).sum(axis=1)[:, None]
+            values += self.knowledge.log_odds.T[nodes]
+            return np.where(possible, values, -np.inf)
+        owner, added = np.nonzero(possible)
+        larger = parents[owner]
+        larger[np.arange(len(added)), added] = True
+        values = np.full(parents.shape, -np.inf)
+        values[owner, added] = self(nodes[owner], larger)
+        return values
+
+    def of_graphs(self, graphs: Shaped[Array, "s d d"]) -> Float[np.ndarray, "s d"]:
+        """Score of every node with its parents in each graph."""
+        parents = np.swapaxes(np.asarray(graphs) != 0, 1, 2)
+        columns = [self.of_node(node, parents[:, node]) for node in range(self.num_variables)]
+        return np.stack(columns, axis=1)
+
+    def _compute(self, node: int, parents: ParentSets) -> Float[np.ndarray, " m"]:
+        result = self.knowledge.log_prior(node, parents)
+        allowed = np.isfinite(result)
+        if allowed.any():
+            result[allowed] += self._score.log_evidence(self._stats, node, parents[allowed])
+        return result
+
+
+def _keys(parents: ParentSets) -> list[bytes]:
+    packed = np.packbits(parents, axis=1)
+    return packed.view(f"V{packed.shape[1]}").ravel().tolist() if len(packed) else []

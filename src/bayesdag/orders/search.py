@@ -1,0 +1,126 @@
+"""Which orders of the variables, with parents chosen among all predecessors, score best?
+
+One variable at a time is moved to its best position while the others keep theirs, until no
+move helps (best order score search). The search sees every variable as a possible parent:
+candidate lists come after it, from what it found.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Int, Int8
+
+from bayesdag.graphs import topological_order
+from bayesdag.orders.parent_trees import TOLERANCE, Choice, ParentTrees, members
+
+
+class Found(NamedTuple):
+    """Where one start of the search ended.
+
+    Attributes:
+        order: variables, sources first.
+        graph: parents chosen among the predecessors.
+        value: log score of the graph, the structure prior included.
+    """
+
+    order: Int[np.ndarray, " d"]
+    graph: Int8[np.ndarray, "d d"]
+    value: float
+
+
+def search(rng: np.random.Generator, trees: ParentTrees, start: np.ndarray) -> Found:
+    """The local optimum reached from `start` by moving one variable at a time."""
+    order = [int(node) for node in start]
+    moved = True
+    while moved:
+        moved = False
+        for node in rng.permutation(len(order)):
+            better = _best_position(trees, order, int(node))
+            moved |= better is not None
+            order = better or order
+    return evaluate(trees, np.array(order))
+
+
+def evaluate(trees: ParentTrees, order: Int[np.ndarray, " d"]) -> Found:
+    """The graph that grow-shrink chooses along an order."""
+    d = len(order)
+    before = _prefixes([int(node) for node in order])
+    choices = trees.choose(zip(order.tolist(), before, strict=False))
+    graph = np.zeros((d, d), dtype=np.int8)
+    for node, choice in zip(order, choices, strict=True):
+        graph[:, node] = members(choice.parents, d)
+    return Found(np.asarray(order), graph, float(sum(choice.value for choice in choices)))
+
+
+def starting_orders(
+    rng: np.random.Generator, trees: ParentTrees, num: int
+) -> list[Int[np.ndarray, " d"]]:
+    """Orders to start from: least explained variables first, then random ones.
+
+    How well the others explain a variable tends to grow along a causal order. All starts
+    put the causes of required edges first.
+    """
+    required = trees.scores.knowledge.required
+    d = len(required)
+    everything = (1 << d) - 1
+    full = trees.choose((i, everything & ~(1 << i)) for i in range(d))
+    alone = trees.scores(np.arange(d), required.T) + trees.penalty[required.sum(axis=0)]
+    gain = np.array([choice.value for choice in full]) - alone
+    orders = [np.argsort(gain, kind="stable"), *(rng.permutation(d) for _ in range(num - 1))]
+    return [causes_first(order, required) for order in orders]
+
+
+def perturbed(
+    rng: np.random.Generator, order: Int[np.ndarray, " d"], required: np.ndarray, num_moves: int
+) -> Int[np.ndarray, " d"]:
+    """The order with some variables put elsewhere at random; required edges still hold."""
+    changed = [int(node) for node in order]
+    for node in rng.choice(len(order), size=min(num_moves, len(order)), replace=False):
+        changed.remove(int(node))
+        changed.insert(int(rng.integers(len(changed) + 1)), int(node))
+    return causes_first(np.array(changed), required)
+
+
+def _best_position(trees: ParentTrees, order: list[int], node: int) -> list[int] | None:
+    """The order with `node` at its best position, or None where it stands best already."""
+    now = order.index(node)
+    rest = order[:now] + order[now + 1 :]
+    without, own, behind = _parts(trees, rest, node)
+    ahead = np.concatenate([[0.0], np.cumsum(without)])
+    after = np.concatenate([np.cumsum(behind[::-1])[::-1], [0.0]])
+    total = own + ahead + after
+    best = int(np.argmax(total))
+    if not total[best] > total[now] + TOLERANCE * (1 + abs(total[now])):
+        return None
+    return rest[:best] + [node] + rest[best:]
+
+
+def _parts(trees: ParentTrees, rest: list[int], node: int) -> tuple[np.ndarray, ...]:
+    """Values of the others without `node` before them, of `node` everywhere, and with it."""
+    bit, before = 1 << node, _prefixes(rest)
+    choices = trees.choose(
+        [(other, seen) for other, seen in zip(rest, before, strict=False)]
+        + [(node, seen) for seen in before]
+    )
+    without, own = choices[: len(rest)], choices[len(rest) :]
+    # A node that would not look at the moved variable chooses as before.
+    asked = [k for k, choice in enumerate(without) if choice.watched & bit]
+    behind: list[Choice] = list(without)
+    for k, choice in zip(
+        asked, trees.choose((rest[k], before[k] | bit) for k in asked), strict=True
+    ):
+        behind[k] = choice
+    return tuple(np.array([choice.value for choice in part]) for part in (without, own, behind))
+
+
+def _prefixes(order: list[int]) -> list[int]:
+    """Sets of the first 0, 1, ... d variables."""
+    sets = [0]
+    for node in order:
+        sets.append(sets[-1] | 1 << node)
+    return sets
+
+
+def causes_first(order: Int[np.ndarray, " d"], required: np.ndarray) -> Int[np.ndarray, " d"]:
+    """The order, changed as little as the required edges ask for."""
+    return order[topological_order(required[np.ix_(order, order)])]

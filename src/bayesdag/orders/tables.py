@@ -1,0 +1,238 @@
+"""What does each node contribute to the log posterior of an order? Tables to look it up.
+
+Given an order the parents of the nodes are independent, so the log posterior of an order is
+Σ_i T_i(predecessors of i), with T_i the log sum over the parent sets among them. Parents are
+taken from a short list of candidates, and T_i is tabulated for every subset of it.
+
+A node with many strong parents gets a table of another kind: a *core* of parents that are
+taken whenever they precede it, and subsets of the uncertain candidates besides. Its table
+has one row for a core that precedes as a whole, one for every core member that comes later
+and one for every pair; an order beyond that is not representable and gets a value so low
+that chains leave it. Both kinds are addressed alike, by a sum over predecessors: the index
+of node i is `base[i] + Σ_{j before i} stride[i, j]`, cut off at `top[i]`.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Bool, Float, Float32, Int, Int32
+
+from bayesdag.orders.local_scores import LocalScores
+from bayesdag.types import JaxArray
+
+# Log posterior of what cannot be: finite, so that sums of it stay numbers in float32.
+IMPOSSIBLE = -1e30
+# Nats below its worst entry that an order outside a core table gets.
+OUTSIDE = 100.0
+
+
+class Lookup(NamedTuple):
+    """Everything that the chains need, on the device.
+
+    Attributes:
+        values: T_i less its largest value, all nodes end to end, one row a component of
+            the structure prior.
+        weight: log weight of each component.
+        offset: where the table of node i begins.
+        base: index of node i without any predecessor.
+        top: last index of node i; larger ones are cut off.
+        stride: what variable j adds to the index of node i by preceding it.
+    """
+
+    values: Float32[JaxArray, "c t"]
+    weight: Float32[JaxArray, " c"]
+    offset: Int32[JaxArray, " d"]
+    base: Int32[JaxArray, " d"]
+    top: Int32[JaxArray, " d"]
+    stride: Int32[JaxArray, "d d"]
+
+
+@dataclass(frozen=True)
+class NodeTable:
+    """Local scores of one node for every set that its candidates can represent.
+
+    Attributes:
+        node: whose parents these are.
+        core: parents that are taken whenever they precede the node; usually none.
+        uncertain: the other candidates; bit k of a column stands for uncertain[k].
+        late: core members that come after the node, by number, for each row.
+        scores: score of the rest of the core with each subset; no structure prior in it.
+    """
+
+    node: int
+    core: tuple[int, ...]
+    uncertain: tuple[int, ...]
+    late: tuple[tuple[int, ...], ...]
+    scores: Float[np.ndarray, "p q"]
+
+    def weighted(self, penalty: Float[np.ndarray, " d"]) -> Float[np.ndarray, "p q"]:
+        """Scores with the log prior of their number of parents."""
+        columns = np.bitwise_count(np.arange(self.scores.shape[1]))
+        rows = np.array([len(self.core) - len(late) for late in self.late])
+        return self.scores + penalty[rows[:, None] + columns]
+
+    def log_sums(self, penalty: Float[np.ndarray, " d"]) -> Float[np.ndarray, "r q"]:
+        """T by row of the index and column, unrepresentable rows included."""
+        sums = log_subset_sums(self.weighted(penalty))
+        if not self.core:
+            return sums
+        finite = sums[np.isfinite(sums)]
+        # Where a late core member makes the order impossible, so do three of them.
+        forced = not np.isfinite(sums).any(axis=1).all()
+        outside = -np.inf if forced else finite.min() - OUTSIDE
+        return np.vstack([sums, np.full((1, sums.shape[1]), outside)])[self.row_of_index()]
+
+    def row_of_index(self) -> Int[np.ndarray, " r"]:
+        """Row of `scores` behind each sum of core strides; one past the end: none."""
+        strides = core_strides(len(self.core))
+        rows = np.full(int(3 * (strides.min() - 1)) + 1 if self.core else 1, len(self.late))
+        for row, late in enumerate(self.late):
+            rows[strides[list(late)].sum()] = row
+        return rows
+
+    def draw(
+        self,
+        rng: np.random.Generator,
+        before: Bool[np.ndarray, "s d"],
+        penalty: Float[np.ndarray, " d"],
+    ) -> tuple[Bool[np.ndarray, "s d"], Bool[np.ndarray, " s"]]:
+        """Exact draws of the parents given the predecessors, and which were representable.
+
+        The subset sums are kept after each bit. Going back through them, each candidate is
+        in or out with the odds of the two halves of the sum it was part of.
+        """
+        steps = (~before[:, list(self.core)]) @ core_strides(len(self.core))
+        rows = self.row_of_index()
+        row = rows[np.minimum(steps, len(rows) - 1)]
+        representable = row < len(self.late)
+        row = np.where(representable, row, 0)
+        column = before[:, list(self.uncertain)] @ (1 << np.arange(len(self.uncertain)))
+        stages = list(_stages(self.weighted(penalty)))
+        for bit in range(len(self.uncertain) - 1, -1, -1):
+            without = column & ~(1 << bit)
+            here = stages[bit]
+            odds = np.exp(np.minimum(_gap(here[row, column], here[row, without]), 700.0))
+            taken = rng.random(len(column)) * (1 + odds) < odds
+            column = np.where(taken, column, without)
+        parents = np.zeros_like(before)
+        parents[:, list(self.uncertain)] = column[:, None] >> np.arange(len(self.uncertain)) & 1
+        parents[:, list(self.core)] = before[:, list(self.core)]
+        return parents, representable
+
+
+def tabulate(
+    scores: LocalScores, node: int, core: Sequence[int], uncertain: Sequence[int]
+) -> NodeTable:
+    """The table of a node: every set it can represent is scored."""
+    late = [some for size in range(3) for some in combinations(range(len(core)), size)]
+    width = 1 << len(uncertain)
+    parents = np.zeros((len(late), width, scores.num_variables), dtype=bool)
+    parents[:, :, list(uncertain)] = np.arange(width)[:, None] >> np.arange(len(uncertain)) & 1
+    for row, some in enumerate(late):
+        parents[row, :, [member for k, member in enumerate(core) if k not in some]] = True
+    values = scores.of_node(node, parents.reshape(-1, scores.num_variables))
+    return NodeTable(
+        node, tuple(core), tuple(uncertain), tuple(late), values.reshape(len(late), width)
+    )
+
+
+def lookup(
+    tables: Sequence[NodeTable],
+    log_weights: Float[np.ndarray, " c"],
+    penalties: Float[np.ndarray, "c d"],
+) -> Lookup:
+    """The tables of all nodes under every component of the structure prior."""
+    pieces, offset, d = [], [0], len(tables)
+    for table in tables:
+        sums = np.stack([table.log_sums(penalty).ravel() for penalty in penalties])
+        # float32 keeps differences well only near zero: take the node's best score out.
+        pieces.append(np.maximum(sums - sums.max(), IMPOSSIBLE))
+        offset.append(offset[-1] + sums.shape[1])
+    stride, base = np.zeros((d, d), dtype=np.int32), np.zeros(d, dtype=np.int32)
+    for i, table in enumerate(tables):
+        width = table.scores.shape[1]
+        steps = core_strides(len(table.core)) * width
+        base[i] = steps.sum()
+        stride[i, list(table.core)] = -steps
+        stride[i, list(table.uncertain)] = 1 << np.arange(len(table.uncertain))
+    # Padded to a power of two, so that tables of another round fit the compiled code.
+    room = 1 << max(14, int(offset[-1] - 1).bit_length())
+    values = np.pad(np.concatenate(pieces, axis=1), ((0, 0), (0, room - offset[-1])))
+    return Lookup(
+        values=jnp.asarray(values, jnp.float32),
+        weight=jnp.asarray(log_weights - log_weights.max(), jnp.float32),
+        offset=jnp.asarray(offset[:-1], jnp.int32),
+        base=jnp.asarray(base),
+        top=jnp.asarray(np.diff(offset) - 1, jnp.int32),
+        stride=jnp.asarray(stride),
+    )
+
+
+def draw_graphs(
+    rng: np.random.Generator,
+    tables: Sequence[NodeTable],
+    penalties: Float[np.ndarray, "c d"],
+    orders: Int[np.ndarray, "s d"],
+    component: Int[np.ndarray, " s"],
+) -> tuple[Bool[np.ndarray, "s d d"], Bool[np.ndarray, "s d"]]:
+    """A graph for each order, and for which nodes the order was representable."""
+    position = np.argsort(orders, axis=1)
+    graphs = np.zeros((*orders.shape, orders.shape[1]), dtype=bool)
+    representable = np.zeros(orders.shape, dtype=bool)
+    for table in tables:
+        before = position < position[:, [table.node]]
+        for c in np.unique(component):
+            some = np.flatnonzero(component == c)
+            parents, able = table.draw(rng, before[some], penalties[c])
+            graphs[some, :, table.node] = parents
+            representable[some, table.node] = able
+    return graphs, representable
+
+
+def log_subset_sums(table: Float[np.ndarray, "*p q"]) -> Float[np.ndarray, "*p q"]:
+    """log Σ_{S ⊆ U} exp(table[S]) for every U: the zeta transform, in log space.
+
+    Entries differ by thousands of nats: a shift by one maximum would underflow, so each
+    step is a `logaddexp`.
+    """
+    *_, last = _stages(table)
+    return last
+
+
+def core_strides(num_core: int) -> Int[np.ndarray, " k"]:
+    """What each late core member adds to the row index.
+
+    Sums of one and of two are all different: a greedy sequence without equal sums of two,
+    raised by more than twice its last member, so that the number of terms shows as well.
+    """
+    marks: list[int] = []
+    sums: set[int] = set()
+    mark = 0
+    while len(marks) < num_core:
+        mark += 1
+        fresh = {mark + other for other in [*marks, mark]}
+        if not fresh & sums:
+            marks.append(mark)
+            sums |= fresh
+    return np.array(marks, dtype=int) + (2 * max(marks, default=0) + 1)
+
+
+def _stages(table: np.ndarray) -> Iterator[np.ndarray]:
+    """The subset sums after 0, 1, ... bits: at stage b the bits below b are summed over."""
+    yield table
+    for bit in range(table.shape[-1].bit_length() - 1):
+        halves = table.reshape(*table.shape[:-1], -1, 2, 1 << bit).copy()
+        halves[..., 1, :] = np.logaddexp(halves[..., 0, :], halves[..., 1, :])
+        table = halves.reshape(table.shape)
+        yield table
+
+
+def _gap(with_it: np.ndarray, without: np.ndarray) -> np.ndarray:
+    """Log odds; where neither half has any weight the candidate stays out."""
+    with np.errstate(invalid="ignore"):
+        gap = with_it - without
+    return np.where(np.isnan(gap), -np.inf, gap)
