@@ -32,7 +32,7 @@ def state(found, name):
 
 def test_independent_draws_are_calm(seed):
     found = diagnose(chains(np.random.default_rng(seed), 0.5))
-    assert found.trustworthy
+    assert found.converged
     assert found.verdict.startswith("The chains agree (largest R-hat 1.0")
     assert all(q.state in (MIXED, CONSTANT) for q in found.quantities)
     assert found.num_distinct > 10
@@ -56,7 +56,7 @@ def test_an_edge_with_different_probabilities_is_named(seed):
     assert "num_warmup" in found.verdict
     assert found.scatter[0, 2] == pytest.approx(0.4, abs=0.05)
     assert found.scatter[0, 1] < 0.1
-    assert not found.trustworthy
+    assert not found.converged
 
 
 def test_chains_frozen_on_different_values_have_not_mixed(seed):
@@ -76,7 +76,7 @@ def test_what_never_changes_has_no_r_hat(seed):
     assert state(found, "log joint") == CONSTANT
     assert np.isnan(next(q.rhat for q in found.quantities if q.name == "log joint"))
     assert "a → b" not in [q.name for q in found.quantities]
-    assert found.trustworthy
+    assert found.converged
 
 
 def test_the_log_joint_and_the_order_are_watched(seed):
@@ -108,7 +108,7 @@ def test_one_run_says_so_instead_of_an_r_hat(seed):
     assert {q.state for q in found.quantities} <= {UNKNOWN, CONSTANT}
     assert found.verdict.startswith("One run of 200 draws")
     assert "num_chains=4" in found.verdict
-    assert not found.trustworthy
+    assert found.converged is None
 
 
 def test_chains_too_short_to_split_say_so(seed):

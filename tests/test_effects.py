@@ -230,7 +230,7 @@ def test_the_summary_is_plain_data_and_the_table_has_its_numbers(seed):
     facts = effect.summary()
     assert facts["mean"] == effect.mean
     assert facts["hdi_low"] <= facts["mean"] <= facts["hdi_high"]
-    assert all(isinstance(v, float | str | list | dict) for v in facts.values())
+    assert all(isinstance(v, float | str | list | dict | None) for v in facts.values())
     assert effect.mean in effect.table().iloc[:, 1].tolist()
 
 

@@ -138,7 +138,7 @@ class Effect:
         return VarianceSplit(total - parametric, parametric, replicated)
 
     def summary(self, prob: float = 0.95) -> dict[str, Any]:
-        """Everything above as plain data."""
+        """Everything above as plain data; what cannot be told is None."""
         low, high = self.hdi(prob)
         split = self.variance
         return {
@@ -156,8 +156,8 @@ class Effect:
             "prob_negative": self.prob_negative,
             "prob_no_path": self.prob_no_path,
             "sign_flips": self.sign_flips,
-            "structural_variance": split.structural,
-            "parametric_variance": split.parametric,
+            "structural_variance": None if np.isnan(split.structural) else split.structural,
+            "parametric_variance": None if np.isnan(split.parametric) else split.parametric,
             "replicated": split.replicated,
         }
 

@@ -75,9 +75,11 @@ class Diagnostics:
         return sorted(wrong, key=lambda q: -q.rhat)
 
     @property
-    def trustworthy(self) -> bool:
-        """Whether chains were compared, agree, and hold enough independent draws."""
-        return self.comparable and not self.unmixed and self._smallest_size() >= ESS_LIMIT
+    def converged(self) -> bool | None:
+        """Whether the chains agree and hold enough draws; None: there are none to compare."""
+        if not self.comparable:
+            return None
+        return not self.unmixed and self._smallest_size() >= ESS_LIMIT
 
     @property
     def verdict(self) -> str:
@@ -99,7 +101,7 @@ class Diagnostics:
         """The whole as plain data; numbers that do not exist are None."""
         return {
             "verdict": self.verdict,
-            "trustworthy": self.trustworthy,
+            "converged": self.converged,
             "num_chains": self.num_chains,
             "num_draws": self.num_draws,
             "num_distinct_graphs": self.num_distinct,

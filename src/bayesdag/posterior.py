@@ -213,9 +213,11 @@ class Posterior:
         dataset = data if isinstance(data, Dataset) else read(data)
         return predictive.check(jax.random.key(seed), self._ensemble, dataset)
 
-    def edge_table(self) -> "pandas.DataFrame":
-        """Every possible edge with its probability, most probable first."""
-        return queries.edge_table(self.edge_matrix(), self.names)
+    def edge_table(self, top: int | None = None, with_error: bool = False) -> "pandas.DataFrame":
+        """Every possible edge with its probability, most probable first; or the `top` of it."""
+        return queries.edge_table(
+            self.graphs, self.weights, self.names, self.marginals, top, with_error
+        )
 
     def describe(self) -> list[str]:
         """What this posterior is of, in words: model, prior, draws and notes."""

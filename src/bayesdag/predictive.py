@@ -88,7 +88,7 @@ class Check:
         """p-value of every check, one row a variable; small ones are bad."""
         import pandas
 
-        columns = {f"p({statistic})": self.p_value[statistic] for statistic in MATTERS}
+        columns = {statistic: self.p_value[statistic] for statistic in MATTERS}
         off = [sum(self._is_off(s, j) for s in MATTERS) for j in range(len(self.names))]
         return pandas.DataFrame({"variable": self.names, **columns, "warnings": off})
 

@@ -35,25 +35,31 @@ def edge_probabilities(
     return draws.share(graphs, weights, with_error)
 
 
-def edge_table(probabilities: Matrix, names: Sequence[str]) -> "pandas.DataFrame":
-    """Every ordered pair with the probability of its edge, most probable first.
+def edge_table(
+    graphs: Draws,
+    weights: Weights,
+    names: Sequence[str],
+    marginals: Marginals = None,
+    top: int | None = None,
+    with_error: bool = False,
+) -> "pandas.DataFrame":
+    """Ordered pairs with the probability of their edge, the `top` most probable first.
 
     Column `reversed` is the probability of the opposite direction; what is left to one is
     the probability of no edge between the two.
     """
     import pandas
 
+    probability = edge_probabilities(graphs, weights, marginals).value
     i, j = np.nonzero(~np.eye(len(names), dtype=bool))
-    order = np.argsort(-probabilities[i, j], kind="stable")
+    order = np.argsort(-probability[i, j], kind="stable")[:top]
     i, j, column = i[order], j[order], np.asarray(names, dtype=object)
-    return pandas.DataFrame(
-        {
-            "source": column[i],
-            "target": column[j],
-            "probability": probabilities[i, j],
-            "reversed": probabilities[j, i],
-        }
-    )
+    table = {"source": column[i], "target": column[j], "probability": probability[i, j]}
+    if with_error:
+        exact = marginals is not None and "edge" in marginals
+        shown = draws.share(graphs[:, :, i, j], weights, with_error=not exact)
+        table["error"] = np.zeros(len(i)) if exact else shown.error
+    return pandas.DataFrame({**table, "reversed": probability[j, i]})
 
 
 def path_probabilities(

@@ -1,0 +1,9 @@
+"""The command `bayesdag`. It parses, calls the library, and prints; it decides nothing.
+
+Heavy imports wait inside the commands, so that `--help` answers at once.
+"""
+
+from bayesdag.cli import fits, lists, questions
+from bayesdag.cli.app import app, main
+
+__all__ = ["app", "fits", "lists", "main", "questions"]

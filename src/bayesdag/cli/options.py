@@ -1,0 +1,60 @@
+"""Arguments and options that several commands share, and how their text is read."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+Table = Annotated[Path, typer.Argument(help="CSV or Parquet file: one row a measurement.")]
+Result = Annotated[Path, typer.Argument(help="Result of `bayesdag fit` (.nc).")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
+Top = Annotated[int, typer.Option(help="Show so many edges.")]
+Seed = Annotated[int, typer.Option(help="Same seed, same answer.")]
+Interventions = Annotated[
+    str | None,
+    typer.Option(help="File of the table's shape, or the column that names what was set."),
+]
+Values = Annotated[tuple[float, float], typer.Option(help="Two values of the cause to compare.")]
+
+
+def settings(pairs: list[str]) -> dict[str, str]:
+    """Settings of a method from name=value; the method knows their types."""
+    from bayesdag.types import InputError
+
+    for pair in pairs:
+        if "=" not in pair:
+            raise InputError(
+                f"--set takes name=value, for example --set num_samples=500; got {pair!r}"
+            )
+    return {
+        name.replace("-", "_"): value for name, _, value in (pair.partition("=") for pair in pairs)
+    }
+
+
+def numbers(option: str, pairs: list[str] | None) -> dict[str, float] | None:
+    """A mapping from name=number; None when there is none."""
+    from bayesdag.types import InputError
+
+    numbers = {}
+    for pair in pairs or []:
+        name, _, value = pair.rpartition("=")
+        try:
+            numbers[name] = float(value)
+        except ValueError:
+            raise InputError(f"{option} takes name=number, not {pair!r}") from None
+    return numbers or None
+
+
+def check_suffix(out: Path) -> None:
+    """Found before the fit, not after an hour of it."""
+    from bayesdag.types import InputError
+
+    if out.suffix != ".nc":
+        raise InputError(f"--out must end in .nc (netCDF), not {str(out)!r}")
+    if not out.parent.is_dir():
+        raise InputError(f"--out: there is no folder {out.parent}; make it first")
+
+
+def path_or_name(text: str | None) -> str | Path | None:
+    """A path where there is such a file, otherwise the name of a column."""
+    return Path(text) if text is not None and Path(text).is_file() else text

@@ -1,0 +1,111 @@
+"""The commands that ask a result, in this process: starting one costs more than answering."""
+
+import json
+import sys
+
+import networkx
+import pytest
+
+from bayesdag import fit
+from bayesdag.cli import main
+from tests.toys import toy_frame
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A folder with a table and two results."""
+    path = tmp_path_factory.mktemp("questions")
+    toy_frame().to_csv(path / "toy.csv", index=False)
+    for seed in (0, 1):
+        fit(toy_frame(), "exact", seed=seed, num_samples=20).save(path / f"seed{seed}.nc")
+    return path
+
+
+@pytest.fixture
+def bayesdag(folder, monkeypatch, capsys):
+    """Runs a command in the folder; returns exit code, stdout and stderr."""
+
+    def run(*arguments):
+        monkeypatch.chdir(folder)
+        monkeypatch.setenv("COLUMNS", "200")
+        monkeypatch.setattr(sys, "argv", ["bayesdag", *map(str, arguments)])
+        with pytest.raises(SystemExit) as stopped:
+            main()
+        return stopped.value.code, *capsys.readouterr()
+
+    return run
+
+
+def answer(run, *arguments):
+    code, out, err = run(*arguments)
+    assert code == 0, err
+    return out
+
+
+def test_show_tells_errors_and_the_state_of_the_chains(bayesdag):
+    shown = json.loads(answer(bayesdag, "show", "seed0.nc", "--json", "--data", "toy.csv"))
+    assert all(edge["error"] >= 0 for edge in shown["edges"])
+    assert shown["diagnostics"]["num_chains"] == 1
+    assert {v["variable"] for v in shown["check"]["variables"]} == {"rain", "soil", "crop", "price"}
+    text = answer(bayesdag, "show", "seed0.nc", "--data", "toy.csv")
+    assert "One run" in text
+    assert "Does the model fit?" in text
+
+
+def test_effect_has_a_table_and_json(bayesdag):
+    arguments = ["effect", "seed0.nc", "--cause", "rain", "--outcome", "crop"]
+    assert "rain from 40 to 60" in answer(bayesdag, *arguments, "--values", "40", "60")
+    found = json.loads(answer(bayesdag, *arguments, "--given", "soil=2", "--json"))
+    assert found["values"] == [0, 1]
+    assert found["given"] == {"soil": 2}
+    assert found["hdi_low"] <= found["mean"] <= found["hdi_high"]
+
+
+def test_experiment_has_a_table_and_json(bayesdag):
+    assert "(only observe)" in answer(bayesdag, "experiment", "seed0.nc")
+    arguments = ["--edge", "rain", "soil", "--candidate", "rain", "--cost", "rain=2", "--json"]
+    ranked = json.loads(answer(bayesdag, "experiment", "seed0.nc", *arguments))
+    assert {row["set"]: row["cost"] for row in ranked} == {"rain": 2, "(only observe)": 1}
+    about = json.loads(
+        answer(bayesdag, "experiment", "seed0.nc", "--effect", "rain", "crop", "--json")
+    )
+    assert len(about) == 5
+
+
+def test_export_writes_what_other_programs_read(bayesdag, folder):
+    written = json.loads(answer(bayesdag, "export", "seed0.nc", "--out", "toy.gml", "--json"))
+    graph = networkx.read_gml(folder / "toy.gml")
+    assert set(graph.nodes) == {"rain", "soil", "crop", "price"}
+    assert graph.number_of_edges() == written["edges"]
+    assert "Written to toy.dot" in answer(bayesdag, "export", "seed0.nc", "--out", "toy.dot")
+
+
+def test_runs_are_merged_and_extended(bayesdag):
+    both = answer(bayesdag, "merge", "seed0.nc", "seed1.nc", "--out", "both.nc", "--json")
+    assert json.loads(both)["provenance"]["seed"] == [0, 1]
+    assert "Do the chains agree?" in answer(bayesdag, "show", "both.nc")
+    more = ["--out", "long.nc", "--num-samples", 10, "--json"]
+    longer = json.loads(answer(bayesdag, "extend", "seed0.nc", "toy.csv", *more))
+    assert longer["diagnostics"]["num_draws"] == 30
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ("effect seed0.nc --cause rian --outcome crop", "did you mean 'rain'"),
+        ("effect seed0.nc --cause rain --outcome crop --given x", "--given takes name=number"),
+        ("experiment seed0.nc --cost rain=cheap", "--cost takes name=number"),
+        ("experiment seed0.nc --candidate fog", "no column is called 'fog'"),
+        ("export seed0.nc --out x.pdf", "no format is called 'pdf'"),
+        ("merge seed0.nc seed0.nc --out x.nc", "seed 0 occurs"),
+        ("merge seed0.nc --out x.nc", "two or more"),
+        ("show toy.csv", "not a whole bayesdag result"),
+    ],
+)
+def test_refusals_are_words_with_exit_code_two(bayesdag, folder, arguments, words):
+    before = set(folder.iterdir())
+    code, out, err = bayesdag(*arguments.split())
+    assert code == 2
+    assert words in err
+    assert out == ""
+    assert set(folder.iterdir()) == before
