@@ -5,6 +5,7 @@ import pytest
 from scipy import integrate, stats
 
 from bayesdag.data import Dataset, Scaling
+from bayesdag.scores import linear
 from bayesdag.scores.bge import BGe
 from bayesdag.scores.linear import LinearGaussian
 
@@ -129,35 +130,67 @@ def test_rows_where_a_node_was_set_do_not_count_for_it(seed):
     )
 
 
-@pytest.mark.parametrize(
-    "values",
-    [regression(1, 4, 2, 1.0), regression(2, 60, 2, 1.0), two_peaks(11.4)],
-    ids=["few rows", "many rows", "two peaks"],
-)
-def test_noise_scales_follow_their_density_and_weights_follow_the_noise(key, values):
-    num, d = 5000, values.shape[1]
-    score = LinearGaussian(noise_scale=0.01)
-    graph = np.zeros((num, d, d), dtype=np.int8)
-    graph[:, :-1, -1] = 1
-    drawn = score.draw(key, score.prepare(raw(values)), graph)
-    log_sigma = drawn["noise"]["log_scale"][:, -1]
+def follows_its_density(log_sigma, values, score) -> float:
+    """p-value of the noise scales under the density written plainly."""
     at = log_density(values, score)
     grid = np.linspace(log_sigma.min() - 1, log_sigma.max() + 1, 800)
     heights = np.array([at(u) for u in grid])
     cumulative = np.append(0, np.cumsum(np.exp(heights - heights.max())))
     edges = np.append(grid, 2 * grid[-1] - grid[-2]) - (grid[1] - grid[0]) / 2
     law = stats.kstest(log_sigma, lambda u: np.interp(u, edges, cumulative / cumulative[-1]))
-    assert law.pvalue > 1e-3
+    return law.pvalue
 
+
+def draws_of_last(key, values, score, num: int):
+    """Weights and log noise scale of the last column, given all others as parents."""
+    d = values.shape[1]
+    graph = np.zeros((num, d, d), dtype=np.int8)
+    graph[:, :-1, -1] = 1
+    drawn = score.draw(key, score.prepare(raw(values)), graph)
+    return drawn["mechanism"]["weights"][:, :-1, -1], drawn["noise"]["log_scale"][:, -1]
+
+
+some_values = pytest.mark.parametrize(
+    "values",
+    [regression(1, 4, 2, 1.0), regression(2, 60, 2, 1.0), two_peaks(11.4)],
+    ids=["few rows", "many rows", "two peaks"],
+)
+
+
+@some_values
+def test_noise_scales_follow_their_density_and_weights_follow_the_noise(key, values):
+    num, score = 5000, LinearGaussian(noise_scale=0.01)
+    weights, log_sigma = draws_of_last(key, values, score, num)
+    assert follows_its_density(log_sigma, values, score) > 1e-3
     x, y = values[:, :-1], values[:, -1]
     variance = np.exp(2 * log_sigma)[:, None, None]
-    precision = x.T @ x / variance + np.eye(d - 1)
+    precision = x.T @ x / variance + np.eye(x.shape[1])
     mean = np.linalg.solve(precision, (x.T @ y)[:, None] / variance)[:, :, 0]
     root = np.linalg.cholesky(precision)
-    deviation = drawn["mechanism"]["weights"][:, :-1, -1] - mean
-    standard = (np.swapaxes(root, 1, 2) @ deviation[:, :, None])[:, :, 0]
+    standard = (np.swapaxes(root, 1, 2) @ (weights - mean)[:, :, None])[:, :, 0]
     assert stats.kstest(standard.ravel(), "norm").pvalue > 1e-3
-    assert np.abs(np.corrcoef(standard.T, log_sigma) - np.eye(d)).max() < 4.5 / np.sqrt(num)
+    correlation = np.corrcoef(standard.T, log_sigma)
+    assert np.abs(correlation - np.eye(len(correlation))).max() < 4.5 / np.sqrt(num)
+
+
+def test_rejection_makes_even_a_coarse_grid_exact(key, monkeypatch):
+    values, score = regression(2, 60, 2, 1.0), LinearGaussian(noise_scale=0.01)
+    monkeypatch.setattr(linear, "NODES_A_WIDTH", 0.5)
+    monkeypatch.setattr(linear, "ENVELOPE", 1.0)
+    _, log_sigma = draws_of_last(key, values, score, 20_000)
+    assert follows_its_density(log_sigma, values, score) > 1e-3
+
+
+@some_values
+def test_the_envelope_covers_the_density(values):
+    score, node = LinearGaussian(noise_scale=0.01), np.array([values.shape[1] - 1])
+    family = score._family(score.prepare(raw(values)), node, np.arange(node[0])[None])
+    grid = score._grid(family)
+    heights = score._log_density(family, grid)[0]
+    fine = np.linspace(grid[0, 0], grid[0, -1], 20_000)
+    excess = score._log_density(family, fine[None])[0] - np.interp(fine, grid[0], heights)
+    relevant = np.interp(fine, grid[0], heights) > heights.max() - 12
+    assert excess[relevant].max() < linear.ENVELOPE
 
 
 def test_it_tells_apart_what_bge_does_not():

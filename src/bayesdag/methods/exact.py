@@ -61,8 +61,9 @@ class Exact:
         order_modular: the prior counts a graph once for each of its orders, as random node
             potentials do; False: each graph once.
         num_samples: independent draws of graphs and functions.
-        max_variables: refuse more. Each further variable doubles the score table and makes
-            the sums three times as expensive; at 15, a minute or two.
+        max_variables: refuse more. 15 take seconds when order-modular and minutes when not;
+            each further variable doubles the score table and makes the work two or four
+            times as much.
     """
 
     honours: ClassVar[frozenset[str]] = frozenset({"required", "forbidden", "beliefs"})
@@ -167,11 +168,12 @@ class Exact:
 
     def _refuse_too_many(self, d: int) -> None:
         if d > self.max_variables:
+            growth, unit = (2.2, "seconds") if self.order_modular else (4.0, "minutes")
             raise InputError(
                 f"method 'exact' adds up all graphs of at most {self.max_variables} variables "
                 f"and the data have {d}: use method 'collapsed', which samples them, or drop "
-                f"columns (max_variables={d} would take about {3 ** (d - 15):,.3g} times as "
-                "long as 15 variables, a minute or two)"
+                f"columns (max_variables={d} would take about {growth ** (d - 15):.2g} times as "
+                f"long as 15 variables, which take {unit})"
             )
 
     def _words(self, data: Dataset) -> dict[str, Any]:
