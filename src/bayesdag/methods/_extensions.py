@@ -8,7 +8,8 @@ from jaxtyping import Bool, Float
 from bayesdag.graphs import num_linear_extensions, unique_graphs
 from bayesdag.types import InputError
 
-# Below this many effective draws re-weighting is refused: a few graphs would stand for all.
+# Below this many effective draws (or a tenth of few) re-weighting is refused: a few graphs
+# would stand for all.
 MIN_EFFECTIVE = 100
 
 
@@ -26,7 +27,7 @@ def graph_modular_weights(
     log_weight = log_change - log_orders[which]
     weights = np.exp(log_weight - log_weight.max())
     effective = float(weights.sum() ** 2 / (weights**2).sum())
-    needed = min(MIN_EFFECTIVE, len(weights) / 2)
+    needed = min(MIN_EFFECTIVE, len(weights) / 10)
     if effective < needed:
         raise InputError(
             f"counting each graph once leaves {effective:.0f} effective draws of {len(weights)}, "

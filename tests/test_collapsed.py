@@ -1,0 +1,140 @@
+"""The collapsed engine as a user meets it: quick fits, judged by the exact posterior."""
+
+import dataclasses
+
+import jax
+import numpy as np
+import pytest
+
+from bayesdag import fit, read
+from bayesdag.knowledge import Constraints
+from bayesdag.methods import _extensions
+from bayesdag.methods.collapsed import Collapsed
+from bayesdag.types import InputError
+from tests.statistical import kit
+from tests.toys import NAMES, TRUTH, toy_frame
+
+# One shape for all: compiling is what costs.
+QUICK = dataclasses.replace(Collapsed.PRESETS["quick"], num_samples=1000)
+
+
+def few_rows(seed: int = 1):
+    """So few rows that many graphs are probable."""
+    return read(toy_frame(40, seed))
+
+
+@pytest.mark.parametrize("order_modular", [True, False])
+def test_draws_agree_with_the_exact_posterior(order_modular):
+    method = dataclasses.replace(QUICK, order_modular=order_modular)
+    data = few_rows()
+    posterior = fit(data, method, seed=1)
+    truth = kit.truth_of(kit.same_model(method), data)
+    effective = int(1 / (posterior.weights**2).sum())
+    verdict = kit.judge(
+        np.random.default_rng(0), truth, posterior.graphs, posterior.weights, effective
+    )
+    assert verdict.found.edge < verdict.limit.edge
+    assert verdict.found.mmd < verdict.limit.mmd
+    assert verdict.found.total_variation < verdict.limit.total_variation
+
+
+def test_the_units_of_the_columns_do_not_matter():
+    frame = toy_frame(100)
+    raw, standardised = (
+        fit(f, QUICK, seed=2) for f in (frame, (frame - frame.mean()) / frame.std())
+    )
+    np.testing.assert_allclose(raw.edge_matrix(), standardised.edge_matrix())
+
+
+def test_shuffled_columns_give_the_same_distribution():
+    frame = toy_frame(40)
+    order = [2, 0, 3, 1]
+    straight = fit(frame, QUICK, seed=3)
+    shuffled = fit(frame.iloc[:, order], QUICK, seed=4)
+    expected = straight.edge_matrix()[np.ix_(order, order)]
+    error = np.sqrt(2 * expected * (1 - expected) / 1000) + 1e-3
+    assert (np.abs(shuffled.edge_matrix() - expected) < 4 * error).all()
+
+
+def test_the_score_of_the_true_graph_stands_beside_the_best_found():
+    data = read(toy_frame())
+    posterior = fit(data, QUICK, seed=5)
+    truth = QUICK.log_score_of(data, Constraints.free(NAMES), TRUTH)
+    stages = posterior.provenance["search"]["stages"]
+    assert [stage["stage"] for stage in stages][0] == "search"
+    assert stages[-1] == {"stage": "draws", "best": posterior.stats["log_joint"].max()}
+    assert max(stage["best"] for stage in stages) >= truth - 1e-6
+
+
+def test_log_joint_and_log_score_are_the_same_thing():
+    data = few_rows()
+    posterior = fit(data, QUICK, seed=5)
+    graph = posterior.graphs[1, 7]
+    score = QUICK.log_score_of(data, Constraints.free(NAMES), graph)
+    assert posterior.stats["log_joint"][1, 7] == pytest.approx(score)
+
+
+def wide_data():
+    """Eight variables, of which the last has seven causes."""
+    rng = np.random.default_rng(0)
+    values = rng.normal(size=(400, 8))
+    values[:, 7] += values[:, :7] @ np.linspace(0.5, 1.5, 7)
+    return read(values)
+
+
+def test_narrow_lists_widen_until_the_mass_is_inside_and_say_what_is_left_out():
+    narrow = dataclasses.replace(QUICK, max_candidates=4)
+    posterior = fit(wide_data(), narrow, seed=6)
+    tables = posterior.provenance["tables"]
+    assert tables["core"].get("x7", 0) >= 3
+    assert 0 < tables["missing_log_mass"] < 5
+    assert posterior.edge_matrix()[:7, 7].min() > 0.9
+    assert any("candidate lists leave out" in note for note in posterior.provenance["notes"])
+
+
+def test_where_all_variables_are_candidates_nothing_is_missing():
+    tables = fit(few_rows(), QUICK, seed=7).provenance["tables"]
+    assert set(tables["candidates"].values()) == {3}
+    assert tables["missing_log_mass"] == 0
+    assert tables["not_representable"] == {}
+
+
+def test_too_few_effective_draws_are_refused_in_words(monkeypatch):
+    monkeypatch.setattr(_extensions, "MIN_EFFECTIVE", 10**9)
+    skewed = np.zeros((100, 3, 3), dtype=bool)
+    with pytest.raises(InputError, match=r"effective draws of 100.*order_modular=True"):
+        _extensions.graph_modular_weights(skewed, np.linspace(0, 900, 100))
+
+
+def test_re_weighting_counts_each_graph_once():
+    empty, chain = np.zeros((3, 3), dtype=bool), np.zeros((3, 3), dtype=bool)
+    chain[0, 1] = chain[1, 2] = True
+    # Six orders of the empty graph for one of the chain.
+    drawn = np.stack([empty] * 60 + [chain] * 10)
+    weights, effective = _extensions.graph_modular_weights(drawn, np.zeros(70))
+    assert weights[:60].sum() == pytest.approx(0.5)
+    assert effective == pytest.approx(1 / (60 * (0.5 / 60) ** 2 + 10 * 0.05**2))
+
+
+def test_prior_and_model_are_stated_in_words():
+    method = dataclasses.replace(QUICK, order_modular=False)
+    provenance = fit(few_rows(), method, seed=1).provenance
+    assert provenance["prior"].startswith("graph-modular: unknown edge density")
+    assert "BGe" in provenance["model"]
+    assert any("effective draws" in note for note in provenance["notes"])
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"), [("num_chains", 0), ("num_samples", 0), ("hottest", 0.5)]
+)
+def test_settings_without_a_meaning_are_refused(setting, value):
+    with pytest.raises(InputError, match=setting):
+        Collapsed(**{setting: value})
+
+
+def test_chains_are_independent_runs(key):
+    posterior = QUICK(key, few_rows(), Constraints.free(NAMES), None)
+    assert posterior.graphs.shape[:2] == (QUICK.num_chains, QUICK.num_samples)
+    assert not np.array_equal(posterior.graphs[0], posterior.graphs[1])
+    weights = jax.tree.leaves(posterior.params)[0]
+    assert weights.shape[:2] == (QUICK.num_chains, QUICK.num_samples)
