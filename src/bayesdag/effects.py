@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 Numbers = Mapping[str, float | int]
 FEW_ROWS = 50
+ROWS_A_PIECE = 16_384
 LARGEST_ANSWER = 2**28  # numbers in one answer about counterfactuals: 2 GB
 
 
@@ -95,7 +96,8 @@ def _differences(
     )
     keys = jax.random.split(key, ensemble.weights.size)[paths]
     arguments = (keys, params, graphs, _visits(graphs, cause, outcome, known))
-    size = min(many.DRAWS_AT_ONCE, ensemble.weights.size)
+    # Large pieces for small work: the last one is filled up, and that should not cost much.
+    size = min(many.DRAWS_AT_ONCE, max(1, ROWS_A_PIECE // num_rows), ensemble.weights.size)
     found, sizes = many.in_pieces(run, arguments, size)
     if given and num_rows > 1:
         _warn_of_rare(given, float(np.median(sizes)), num_rows)
@@ -172,13 +174,11 @@ def counterfactual(ensemble: Ensemble, rows: Any, do: Numbers) -> Counterfactual
 
 def _visits(
     graphs: Int[np.ndarray, "k d d"], cause: int, outcome: int, known: Bool[np.ndarray, " d"]
-) -> Int[np.ndarray, "k m"]:
-    """Nodes that bear on the answer, sources first, as many for each graph.
+) -> Int[np.ndarray, "k d"]:
+    """Nodes that bear on the answer, sources first, filled up with -1.
 
-    Visiting a node twice changes nothing, so the lists are filled up with their last node,
-    to a multiple of eight: few lengths mean few compilations.
+    A few of many: what is downstream or beside the point need not be computed.
     """
-    d = graphs.shape[-1]
     wanted = known.copy()
     wanted[outcome] = True
     cut = graphs.copy()
@@ -187,11 +187,8 @@ def _visits(
     needed = graph_facts.ancestors(cut)[:, :, wanted].any(axis=2) | wanted
     order = graph_facts.topological_order(cut)
     bears = np.take_along_axis(needed, order, axis=1)
-    first = np.take_along_axis(order, np.argsort(~bears, axis=1, kind="stable"), axis=1)
-    length = bears.sum(axis=1)
-    longest = min(d, -(-int(length.max()) // 8) * 8)
-    position = np.minimum(np.arange(longest)[None, :], length[:, None] - 1)
-    return np.take_along_axis(first, position, axis=1)
+    order = np.where(bears, order, -1)
+    return np.take_along_axis(order, np.argsort(~bears, axis=1, kind="stable"), axis=1)
 
 
 def _two_values(cause: str, values: Sequence[float | int]) -> tuple[float, float]:

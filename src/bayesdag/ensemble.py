@@ -21,7 +21,7 @@ from bayesdag.scm import SCM
 from bayesdag.types import Array, Draws, Key, Params, Weights
 
 DRAWS_AT_ONCE = 128  # one piece; a fixed number, so that a function compiles once
-ROWS_AT_ONCE = 4096  # rows times draws that are in memory together
+ROWS_AT_ONCE = 1024  # rows times draws in one batch: they should stay in the cache
 Held = tuple[Array, Array] | None  # which variables are known, and their values
 
 

@@ -67,16 +67,22 @@ class SCM:
         """Rows that the given residuals produce under an intervention.
 
         Args:
-            visits: the nodes that matter, parents before children; others keep their shift.
+            visits: the nodes that matter, parents before children, filled up with -1; the
+                others are not computed.
         """
         forced = self._scale(do_values)
 
-        def visit(x: Array, i: Array) -> tuple[Array, None]:
+        def visit(x: jax.Array, i: Array) -> jax.Array:
             free = self.mechanism.node(params["mechanism"], x, graph[:, i], i) + residuals[:, i]
-            return x.at[:, i].set(jnp.where(do_mask[i], forced[:, i], free)), None
+            return x.at[:, i].set(jnp.where(do_mask[i], forced[:, i], free))
 
-        order = _sources_first(graph) if visits is None else visits
-        scaled, _ = jax.lax.scan(visit, jnp.zeros_like(residuals), order)
+        nobody = jnp.zeros_like(residuals)
+        if visits is None:
+            order = _sources_first(graph)
+            scaled, _ = jax.lax.scan(lambda x, i: (visit(x, i), None), nobody, order)
+        else:
+            count = (visits >= 0).sum()
+            scaled = jax.lax.fori_loop(0, count, lambda k, x: visit(x, visits[k]), nobody)
         return self._unscale(scaled)
 
     def _scale(self, x: Rows) -> Rows:
