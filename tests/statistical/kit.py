@@ -135,10 +135,11 @@ def calibration_ranks(
         posterior: draws of the same quantities given the data, (draws, q).
     """
     ranks, num_draws = [], 0
-    for index, one in enumerate(jax.random.split(key, num_simulations)):
-        key_truth, key_posterior = jax.random.split(one)
-        data, truth = simulate(key_truth)
-        drawn = posterior(key_posterior, data)
+    # Slicing an array of keys is slow; its words are plain numbers.
+    words = np.asarray(jax.random.key_data(jax.random.split(key, (num_simulations, 2))))
+    for index, (for_truth, for_posterior) in enumerate(words):
+        data, truth = simulate(jax.random.wrap_key_data(for_truth))
+        drawn = posterior(jax.random.wrap_key_data(for_posterior), data)
         ties = (drawn == truth).sum(axis=0)
         broken = np.random.default_rng(index).integers(0, ties + 1)
         ranks.append((drawn < truth).sum(axis=0) + broken)

@@ -1,10 +1,9 @@
 """The measuring instruments themselves: they must see an error and not see one that is not."""
 
-import jax
 import numpy as np
 import pytest
 
-from bayesdag import read
+from bayesdag import keys, read
 from bayesdag.methods.exact import Exact
 from tests.statistical import kit
 from tests.toys import toy_frame
@@ -54,15 +53,14 @@ def test_distances_of_two_point_masses_are_known(truth):
 
 
 def gaussian_mean(key):
-    key_mean, key_data = jax.random.split(key)
-    mean = float(jax.random.normal(key_mean))
-    return mean + np.asarray(jax.random.normal(key_data, (5,))), np.array([mean])
+    rng = keys.generator(key)
+    mean = rng.normal()
+    return mean + rng.normal(size=5), np.array([mean])
 
 
 def posterior_of_mean(spread):
     def draw(key, data):
-        mean, deviation = data.sum() / 6, spread / np.sqrt(6)
-        return mean + deviation * np.asarray(jax.random.normal(key, (31, 1)))
+        return keys.generator(key).normal(data.sum() / 6, spread / np.sqrt(6), size=(31, 1))
 
     return draw
 

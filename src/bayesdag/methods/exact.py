@@ -34,21 +34,12 @@ class Mixture(NamedTuple):
     """The posterior under every component of the structure prior.
 
     Attributes:
-        sums: of the graphs under each component.
+        sums: over the graphs, under each component.
         weight: posterior probability of each component.
-        log_prior: log weight of each component, less its normaliser.
-        penalty: its log prior by number of parents.
     """
 
     sums: list[Any]
     weight: Float[np.ndarray, " c"]
-    log_prior: Float[np.ndarray, " c"]
-    penalty: Float[np.ndarray, "c d"]
-
-    def log_prob(self, graphs: Int8[np.ndarray, "s d d"]) -> Float[np.ndarray, " s"]:
-        """Log prior of each graph (with one order of its own), components summed out."""
-        local = self.penalty[:, graphs.sum(axis=1)].sum(axis=-1)
-        return np.logaddexp.reduce(self.log_prior[:, None] + local, axis=0)
 
 
 @dataclass(frozen=True)
@@ -95,7 +86,7 @@ class Exact:
         tables = score_tables(self.score, stats, knowledge)
         mixture = self._mixture(tables)
         graphs = self._draw(generator(key_graphs), mixture)
-        log_joint = mixture.log_prob(graphs) + _log_weights(tables, graphs)
+        log_joint = self._log_prior(graphs) + _log_weights(tables, graphs)
         params = self.score.draw(key_functions, stats, graphs)
         return posterior.from_draws(
             graphs[None],
@@ -115,12 +106,9 @@ class Exact:
         Takes another way than the dynamic programming, to check it and to measure how far
         the draws of any method are from the truth.
         """
-        d = data.num_variables
-        dags = np.concatenate(list(iterate_dags(d)))
+        dags = np.concatenate(list(iterate_dags(data.num_variables)))
         tables = score_tables(self.score, self.score.prepare(data), knowledge)
-        log_prior, penalty = self.prior.components(d, self.order_modular)
-        value = Mixture([], log_prior, log_prior, penalty).log_prob(dags)
-        value += _log_weights(tables, dags)
+        value = self._log_prior(dags) + _log_weights(tables, dags)
         if self.order_modular:
             value += np.log(num_orders(dags))
         return dags, value - np.logaddexp.reduce(value)
@@ -134,7 +122,13 @@ class Exact:
         sums = [self._modular.sums(tables + added) for added in by_set]
         log_weight = log_prior + [found.log_total for found in sums]
         weight = np.exp(log_weight - np.logaddexp.reduce(log_weight))
-        return Mixture(sums, weight, log_prior, penalty)
+        return Mixture(sums, weight)
+
+    def _log_prior(self, graphs: Int8[np.ndarray, "s d d"]) -> Float[np.ndarray, " s"]:
+        """Of each graph with one order of its own, or alone; components summed out."""
+        log_weights, penalty = self.prior.components(graphs.shape[1], self.order_modular)
+        local = penalty[:, graphs.sum(axis=1)].sum(axis=-1)
+        return np.logaddexp.reduce(log_weights[:, None] + local, axis=0)
 
     def _marginals(self, mixture: Mixture) -> dict[str, Float[np.ndarray, "d d"]]:
         """Edge and, where affordable, path probabilities, averaged over components."""
@@ -146,7 +140,7 @@ class Exact:
             return np.clip(reduce(np.add, answers), 0, 1)
 
         found = {"edge": average(lambda sums: edges(self._modular.parent_sets(sums)))}
-        if not self.order_modular or mixture.penalty.shape[1] <= MAX_ORDERED_PATHS:
+        if self._knows_paths(len(found["edge"])):
             found["ancestor"] = average(self._modular.ancestors)
         return found
 
@@ -166,6 +160,9 @@ class Exact:
     def _modular(self) -> Any:
         return order_modular if self.order_modular else graph_modular
 
+    def _knows_paths(self, d: int) -> bool:
+        return not self.order_modular or d <= MAX_ORDERED_PATHS
+
     def _refuse_too_many(self, d: int) -> None:
         if d > self.max_variables:
             growth, unit = (2.2, "seconds") if self.order_modular else (4.0, "minutes")
@@ -177,21 +174,19 @@ class Exact:
             )
 
     def _words(self, data: Dataset) -> dict[str, Any]:
-        scm, d = self.score.scm(data), data.num_variables
+        scm = self.score.scm(data)
         reading = (
             "order-modular (a graph counts once for each of its orders)"
             if self.order_modular
             else "graph-modular (each graph counts once)"
         )
-        notes = ["edge probabilities are exact, and the draws are independent"]
-        if not self.order_modular or d <= MAX_ORDERED_PATHS:
-            notes = ["edge and path probabilities are exact, and the draws are independent"]
+        exact = "edge and path" if self._knows_paths(data.num_variables) else "edge"
         return {
             "model": f"{type(scm.mechanism).__name__} functions, {type(scm.noise).__name__} "
             f"noise, integrated out ({type(self.score).__name__})",
             "prior": f"{reading}: {self.prior.describe()}",
             "temperature": 1.0,
-            "notes": notes,
+            "notes": [f"{exact} probabilities are exact, and the draws are independent"],
         }
 
 
