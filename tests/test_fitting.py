@@ -2,7 +2,7 @@
 
 import pytest
 
-from bayesdag import fit, fitting, methods, plugins
+from bayesdag import fit, fitting, list_methods, plugins
 from bayesdag.types import InputError
 from tests.toys import toy_frame
 
@@ -49,4 +49,17 @@ def test_the_result_tells_where_it_came_from():
 
 
 def test_every_method_says_what_it_does():
-    assert all(text.endswith(".") for text in methods().values())
+    assert all(text.endswith(".") for text in list_methods().values())
+
+
+def test_no_public_name_hides_behind_a_package():
+    """`bayesdag.methods` is a folder: a function of that name would vanish on import."""
+    import importlib
+    import pkgutil
+
+    import bayesdag
+
+    folders = {module.name for module in pkgutil.iter_modules(bayesdag.__path__)}
+    assert not folders & set(bayesdag.__all__)
+    for name in bayesdag.__all__:
+        assert getattr(importlib.import_module("bayesdag"), name) is not None

@@ -1,8 +1,8 @@
 """Bayesian causal discovery: what causes what, and how sure can you be?
 
 >>> import bayesdag
->>> sorted(bayesdag.methods())[:2]
-['auto', 'bayesdag']
+>>> "exact" in bayesdag.list_methods()
+True
 """
 
 import importlib
@@ -12,7 +12,7 @@ from bayesdag._version import __version__
 
 if TYPE_CHECKING:
     from bayesdag.data import Dataset, read
-    from bayesdag.fitting import extend, fit, methods
+    from bayesdag.fitting import extend, fit, list_methods
     from bayesdag.joining import merge
     from bayesdag.knowledge import Knowledge
     from bayesdag.posterior import Posterior, load
@@ -38,15 +38,15 @@ __all__ = [
     "__version__",
     "extend",
     "fit",
+    "list_methods",
     "load",
     "merge",
-    "methods",
     "read",
 ]
 
 _HOMES = {
     "data": ("Dataset", "read"),
-    "fitting": ("extend", "fit", "methods"),
+    "fitting": ("extend", "fit", "list_methods"),
     "joining": ("merge",),
     "knowledge": ("Knowledge",),
     "posterior": ("Posterior", "load"),

@@ -45,7 +45,7 @@ def fit(
     Args:
         data: a DataFrame, an array, the path of a CSV or Parquet file, or a `Dataset`
             (`bayesdag.read` makes one, with an intervention mask or another scaling).
-        method: a name from `bayesdag.methods()`, or a method object.
+        method: a name from `bayesdag.list_methods()`, or a method object.
         knowledge: a `Knowledge`, a mapping, or the path of a YAML file.
         seed: same seed, data, version and kind of device: same answer.
         preset: named defaults of the method; `settings` still override them.
@@ -125,7 +125,7 @@ def _run(
     return dataclasses.replace(posterior, provenance=stamp | posterior.provenance, state=state)
 
 
-def methods() -> dict[str, str]:
+def list_methods() -> dict[str, str]:
     """Every method with the first line of its description."""
     return {
         name: (plugins.load("methods", name).__doc__ or "").partition("\n")[0]

@@ -10,7 +10,7 @@ def methods(as_json: AsJson = False) -> None:
     """List the methods: what each one is."""
     from bayesdag import fitting
 
-    print_list(fitting.methods(), ("method", "what it does"), as_json)
+    print_list(fitting.list_methods(), ("method", "what it does"), as_json)
 
 
 @app.command()
