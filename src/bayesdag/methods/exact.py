@@ -106,11 +106,15 @@ class Exact:
         Takes another way than the dynamic programming, to check it and to measure how far
         the draws of any method are from the truth.
         """
-        dags = np.concatenate(list(iterate_dags(data.num_variables)))
         tables = score_tables(self.score, self.score.prepare(data), knowledge)
-        value = self._log_prior(dags) + _log_weights(tables, dags)
-        if self.order_modular:
-            value += np.log(num_orders(dags))
+
+        def log_weight(dags: np.ndarray) -> np.ndarray:
+            value = self._log_prior(dags) + _log_weights(tables, dags)
+            return value + np.log(num_orders(dags)) if self.order_modular else value
+
+        # Piece by piece: all components of all graphs at once would take gigabytes.
+        pieces = [(dags, log_weight(dags)) for dags in iterate_dags(data.num_variables)]
+        dags, value = (np.concatenate(part) for part in zip(*pieces, strict=True))
         return dags, value - np.logaddexp.reduce(value)
 
     def _mixture(self, tables: Tables) -> Mixture:
