@@ -17,7 +17,7 @@ LAYERS = [
     {"data", "knowledge", "loop", "labels", "draws"},
     {"answers"},
     {"relaxations", "mechanisms", "noises", "samplers", "edges"},
-    {"dagspace", "priors", "scm"},
+    {"dagspace", "densities", "priors", "scm"},
     {"scores"},
     {"ensemble", "energy", "orders", "subsets", "regression"},
     {
