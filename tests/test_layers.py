@@ -17,8 +17,8 @@ LAYERS = [
     {"data", "knowledge", "loop", "labels", "draws"},
     {"answers"},
     {"relaxations", "mechanisms", "noises", "samplers", "edges"},
-    {"dagspace", "densities", "priors", "scm"},
-    {"scores"},
+    {"dagspace", "priors", "scm"},
+    {"scores", "densities"},
     {"ensemble", "energy", "orders", "subsets", "regression"},
     {
         *("queries", "adjustment", "effects", "diagnostics", "predictive", "next_experiment"),
