@@ -8,6 +8,7 @@ from typing import Any
 from zipfile import BadZipFile
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from bayesdag.storage import write_whole
@@ -167,7 +168,7 @@ def _with_room(like: np.ndarray, leaf: np.ndarray) -> np.ndarray:
 def _unpack(template: Any, leaves: list[np.ndarray]) -> Any:
     wanted, structure = jax.tree.flatten(template)
     restored = [
-        jax.random.wrap_key_data(leaf) if _is_key(like) else leaf
+        jax.random.wrap_key_data(jnp.asarray(leaf)) if _is_key(like) else leaf
         for like, leaf in zip(wanted, leaves, strict=True)
     ]
     return jax.tree.unflatten(structure, restored)
@@ -178,7 +179,7 @@ def _plain(leaf: Any) -> Any:
 
 
 def _is_key(leaf: Any) -> bool:
-    return isinstance(leaf, jax.Array) and jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.prng_key)
+    return isinstance(leaf, jax.Array) and jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
 
 
 def _savez(path: Path, arrays: dict[str, Any]) -> None:

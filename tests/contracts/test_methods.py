@@ -8,7 +8,7 @@ import pytest
 from bayesdag import fit, fitting, graphs, plugins, read
 from bayesdag.knowledge import Knowledge
 from bayesdag.posterior import Posterior
-from bayesdag.types import InputError, KnowledgeError
+from bayesdag.types import BayesdagWarning, InputError, KnowledgeError
 from tests.toys import NAMES, TRUTH, quick, toy_frame
 
 every_method = pytest.mark.parametrize("name", plugins.names("methods"))
@@ -126,7 +126,7 @@ def test_too_few_rows_are_refused_before_anything_runs(name):
     frame = toy_frame(max(needed - 1, 2))
     if needed <= 2:
         pytest.skip("two rows are enough for this method, and fewer are refused when reading")
-    with pytest.warns(UserWarning), pytest.raises(InputError, match="rows"):
+    with pytest.warns(BayesdagWarning), pytest.raises(InputError, match="rows"):
         fit(frame, quick(name))
 
 

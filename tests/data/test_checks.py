@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bayesdag.data import checks
-from bayesdag.data import read
+from bayesdag.data import checks, read
 from bayesdag.types import BayesdagWarning, InputError
 from tests.toys import toy_frame
 

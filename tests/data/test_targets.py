@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bayesdag.data import targets
-from bayesdag.data import read
+from bayesdag.data import read, targets
 from bayesdag.types import InputError
 from tests.toys import NAMES, toy_frame
 
