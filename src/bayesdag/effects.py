@@ -95,7 +95,7 @@ def _differences(
         given=many.held(known, scaling.apply(numbers)),
     )
     keys = jax.random.split(key, ensemble.weights.size)[paths]
-    arguments = (keys, params, graphs, _visits(graphs, cause, outcome, known))
+    arguments = (keys, params, graphs, *_visits(graphs, cause, outcome))
     # Large pieces for small work: the last one is filled up, and that should not cost much.
     size = min(many.DRAWS_AT_ONCE, max(1, ROWS_A_PIECE // num_rows), ensemble.weights.size)
     found, sizes = many.in_pieces(run, arguments, size)
@@ -173,22 +173,29 @@ def counterfactual(ensemble: Ensemble, rows: Any, do: Numbers) -> Counterfactual
 
 
 def _visits(
-    graphs: Int[np.ndarray, "k d d"], cause: int, outcome: int, known: Bool[np.ndarray, " d"]
-) -> Int[np.ndarray, "k d"]:
-    """Nodes that bear on the answer, sources first, filled up with -1.
+    graphs: Int[np.ndarray, "k d d"], cause: int, outcome: int
+) -> tuple[Int[np.ndarray, "k d"], Int[np.ndarray, "k d"]]:
+    """Nodes that bear on the outcome: those that the cause does not reach, and the others.
 
-    A few of many: what is downstream or beside the point need not be computed.
+    Each sources first and filled up with -1. What is beside the point, or only a cause of
+    the cause, is not among them.
     """
-    wanted = known.copy()
-    wanted[outcome] = True
     cut = graphs.copy()
-    if not known.any():
-        cut[:, :, cause] = 0  # what causes the cause is overruled
-    needed = graph_facts.ancestors(cut)[:, :, wanted].any(axis=2) | wanted
+    cut[:, :, cause] = 0
+    reach = graph_facts.ancestors(cut)
+    bears, follows = reach[:, :, outcome], reach[:, cause]
+    bears[:, outcome] = follows[:, cause] = True
     order = graph_facts.topological_order(cut)
-    bears = np.take_along_axis(needed, order, axis=1)
-    order = np.where(bears, order, -1)
-    return np.take_along_axis(order, np.argsort(~bears, axis=1, kind="stable"), axis=1)
+    return _listed(order, bears & ~follows), _listed(order, bears & follows)
+
+
+def _listed(
+    order: Int[np.ndarray, "k d"], chosen: Bool[np.ndarray, "k d"]
+) -> Int[np.ndarray, "k d"]:
+    """The chosen nodes in their order, then -1."""
+    absent = ~np.take_along_axis(chosen, order, axis=1)
+    first = np.argsort(absent, axis=1, kind="stable")
+    return np.take_along_axis(np.where(absent, -1, order), first, axis=1)
 
 
 def _two_values(cause: str, values: Sequence[float | int]) -> tuple[float, float]:

@@ -84,7 +84,8 @@ def contrasts(
     keys: Array,
     params: Params,
     graphs: Array,
-    visits: Array,
+    before: Array,
+    after: Array,
     *,
     model: SCM,
     num_rows: int,
@@ -95,21 +96,24 @@ def contrasts(
 ) -> tuple[Float[Array, " k"], Float[Array, " k"]]:
     """Mean of the outcome at the second level of the cause minus that at the first.
 
-    Also returns on how many rows each number rests. Both levels use the same noise.
+    Also returns on how many rows each number rests. Both levels use the same noise, and the
+    nodes in `before`, which the cause does not reach, are computed once for both; those in
+    `after` are the cause and what follows from it.
     """
     d = graphs.shape[-1]
     do_mask = jnp.arange(d) == cause
     settings = jnp.broadcast_to(jnp.repeat(levels, num_rows)[:, None], (2 * num_rows, d))
 
-    def one(draw: tuple[Key, Params, Array, Array]) -> tuple[Array, Array]:
-        key, theta, graph, order = draw
-        residuals, share = _units(key, model, theta, graph, order, num_rows, given)
-        both = jnp.concatenate([residuals, residuals])
-        reached = model.predict(theta, graph, both, do_mask, settings, order)[:, outcome]
+    def one(draw: tuple[Key, Params, Array, Array, Array]) -> tuple[Array, Array]:
+        key, theta, graph, first, then = draw
+        residuals, share = _units(key, model, theta, graph, num_rows, given)
+        same = model.predict(theta, graph, residuals, do_mask, settings[:num_rows], first)
+        same, twice = (jnp.concatenate([x, x]) for x in (same, residuals))
+        reached = model.predict(theta, graph, twice, do_mask, settings, then, same)[:, outcome]
         difference = ((reached[num_rows:] - reached[:num_rows]) * share).sum()
         return difference, 1 / (share**2).sum()
 
-    return jax.lax.map(one, (keys, params, graphs, visits), batch_size=_batch(num_rows))
+    return jax.lax.map(one, (keys, params, graphs, before, after), batch_size=_batch(num_rows))
 
 
 def _units(
@@ -117,7 +121,6 @@ def _units(
     model: SCM,
     params: Params,
     graph: Array,
-    order: Array,
     num_rows: int,
     given: Held,
 ) -> tuple[Array, Array]:
@@ -135,7 +138,7 @@ def _units(
         return residuals, equal
     known, numbers = given
     held = jnp.broadcast_to(numbers[None, :], residuals.shape)
-    x = model.predict(params, graph, residuals, known, held, order)
+    x = model.predict(params, graph, residuals, known, held)
     residuals = jnp.where(known[None, :], model.abduct(params, graph, x), residuals)
     density = model.noise.log_prob(params["noise"], residuals)
     return residuals, jax.nn.softmax(jnp.where(known[None, :], density, 0.0).sum(axis=1))

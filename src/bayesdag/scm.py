@@ -63,12 +63,14 @@ class SCM:
         do_mask: Bool[Array, " d"],
         do_values: Rows,
         visits: Int[Array, " k"] | None = None,
+        known: Rows | None = None,
     ) -> Rows:
         """Rows that the given residuals produce under an intervention.
 
         Args:
-            visits: the nodes that matter, parents before children, filled up with -1; the
-                others are not computed.
+            visits: the nodes to compute, parents before children, filled up with -1; all
+                by default.
+            known: rows that hold the columns which are not computed.
         """
         forced = self._scale(do_values)
 
@@ -76,13 +78,13 @@ class SCM:
             free = self.mechanism.node(params["mechanism"], x, graph[:, i], i) + residuals[:, i]
             return x.at[:, i].set(jnp.where(do_mask[i], forced[:, i], free))
 
-        nobody = jnp.zeros_like(residuals)
+        start = jnp.asarray(jnp.zeros_like(residuals) if known is None else self._scale(known))
         if visits is None:
             order = _sources_first(graph)
-            scaled, _ = jax.lax.scan(lambda x, i: (visit(x, i), None), nobody, order)
+            scaled, _ = jax.lax.scan(lambda x, i: (visit(x, i), None), start, order)
         else:
             count = (visits >= 0).sum()
-            scaled = jax.lax.fori_loop(0, count, lambda k, x: visit(x, visits[k]), nobody)
+            scaled = jax.lax.fori_loop(0, count, lambda k, x: visit(x, visits[k]), start)
         return self._unscale(scaled)
 
     def _scale(self, x: Rows) -> Rows:
