@@ -164,7 +164,8 @@ def interval(values: list[float | None], digits: int) -> str:
     mean = float(np.mean(values))
     error = stats.sem(values) if len(values) > 1 else 0.0
     half = error * stats.t.ppf(0.975, max(len(values) - 1, 1))
-    return f"{mean:.{digits}f} ± {half:.{digits}f}" if half else f"{mean:.{digits}f}"
+    constant = half < 1e-9 * max(abs(mean), 1.0)  # up to rounding
+    return f"{mean:.{digits}f}" if constant else f"{mean:.{digits}f} ± {half:.{digits}f}"
 
 
 def table(cells: list[dict[str, Any]], keys: tuple[str, ...], columns: dict) -> str:
@@ -212,6 +213,35 @@ def markdown(document: dict[str, Any]) -> str:
     )
 
 
+def measure(num_datasets: int) -> dict[str, Any]:
+    warnings.simplefilter("ignore", bayesdag.BayesdagWarning)  # said of every benchmark
+    start = time.perf_counter()
+    cells = []
+    for case in cases(num_datasets):
+        cells += run(case)
+        print(f"{case.suite}, {case.units}, seed {case.seed}", flush=True)
+    return {"provenance": provenance(num_datasets, time.perf_counter() - start), "cells": cells}
+
+
+def save(document: dict[str, Any], path: Path) -> None:
+    """JSON with the names of the fields once and a line for each cell."""
+    cells = document["cells"]
+    rows = ",\n".join(json.dumps([_short(value) for value in c.values()]) for c in cells)
+    head = json.dumps({"provenance": document["provenance"], "fields": list(cells[0])})
+    path.write_text(f'{head[:-1]}, "cells": [\n{rows}\n]}}\n')
+
+
+def load(path: Path) -> dict[str, Any]:
+    """What `save` wrote."""
+    stored = json.loads(path.read_text())
+    cells = [dict(zip(stored["fields"], row, strict=True)) for row in stored["cells"]]
+    return {"provenance": stored["provenance"], "cells": cells}
+
+
+def _short(value: Any) -> Any:
+    return float(f"{value:.7g}") if isinstance(value, float) else value
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--num-datasets", type=int, default=30, help="of each synthetic suite")
@@ -219,18 +249,13 @@ def main() -> None:
     parser.add_argument("--table-only", action="store_true", help="no runs")
     options = parser.parse_args()
     store = options.out / "trivial.json"
-    if not options.table_only:
-        warnings.simplefilter("ignore", bayesdag.BayesdagWarning)  # said of every benchmark
-        start = time.perf_counter()
-        cells = []
-        for case in cases(options.num_datasets):
-            cells += run(case)
-            print(f"{case.suite}, {case.units}, seed {case.seed}", flush=True)
-        seconds = time.perf_counter() - start
-        document = {"provenance": provenance(options.num_datasets, seconds), "cells": cells}
+    if options.table_only:
+        document = load(store)
+    else:
+        document = measure(options.num_datasets)
         options.out.mkdir(parents=True, exist_ok=True)
-        store.write_text(json.dumps(document, indent=1) + "\n")
-    (options.out / "trivial.md").write_text(markdown(json.loads(store.read_text())) + "\n")
+        save(document, store)
+    (options.out / "trivial.md").write_text(markdown(document) + "\n")
 
 
 if __name__ == "__main__":
