@@ -6,11 +6,13 @@ Conventions, everywhere: `graph[i, j] = 1` means i -> j. Dimensions: `n` rows, `
 
 from typing import Any, Protocol, runtime_checkable
 
+import jaxtyping
 import numpy as np
 from jax import Array as JaxArray
 from jaxtyping import Bool, Float, Int8, PRNGKeyArray, Shaped
 
 Key = PRNGKeyArray
+Keys = jaxtyping.Key[JaxArray, " k"]  # one for each of several data sets
 Array = JaxArray | np.ndarray
 Params = Any  # a pytree of arrays: unknowns are never hidden in objects
 

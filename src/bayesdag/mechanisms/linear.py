@@ -10,21 +10,32 @@ from bayesdag.types import Array, Graph, Key, Params, Rows
 
 @dataclass(frozen=True)
 class Linear:
-    """Mean of x_j = Σ_i graph[i, j] · weights[i, j] · x_i + bias_j."""
+    """Mean of x_j = Σ_i graph[i, j] · weights[i, j] · x_i + bias_j.
+
+    Attributes:
+        intercept: whether there is a bias; the paper's linear model has none.
+        init_scale: deviation of the weights at the start of a chain.
+    """
+
+    intercept: bool = True
+    init_scale: float = 1.0
 
     def init(self, key: Key, d: int) -> Params:
-        """Weights from their prior N(0, 1), no bias: the data are centred."""
-        return {"weights": jax.random.normal(key, (d, d)), "bias": jnp.zeros(d)}
+        """Weights around zero, and no bias: the data are centred."""
+        params = {"weights": self.init_scale * jax.random.normal(key, (d, d))}
+        return params | {"bias": jnp.zeros(d)} if self.intercept else params
 
     def __call__(self, params: Params, x: Rows, graph: Graph) -> Rows:
         """Means of all variables at once."""
         weights = params["weights"]
-        return x @ (weights * graph.astype(weights.dtype)) + params["bias"][None, :]
+        means = x @ (weights * graph.astype(weights.dtype))
+        return means + params["bias"][None, :] if self.intercept else means
 
     def node(self, params: Params, x: Rows, parents: Array, i: Array) -> Array:
         """Mean of variable `i`; costs n·d."""
         weights = params["weights"][:, i]
-        return x @ (weights * parents.astype(weights.dtype)) + params["bias"][i]
+        mean = x @ (weights * parents.astype(weights.dtype))
+        return mean + params["bias"][i] if self.intercept else mean
 
 
 build = Linear

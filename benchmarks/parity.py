@@ -1,0 +1,149 @@
+"""Quality of the paper's engine along a run, beside the published code's curve.
+
+    python benchmarks/parity.py --anchors DIR --data er10_seed5 --preset paper-er10 --epochs 352
+
+DIR holds data sets of the published generator (`X_train`, `X_test`, `adj`) and `curves.csv`.
+Each evaluation takes ten graphs a chain from q(W|p) at that epoch, as the published one takes
+100 in all. One JSON line an evaluation; the last line compares with the published curve.
+"""
+
+import argparse
+import dataclasses
+import json
+import os
+import time
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pandas as pd
+
+from bayesdag import loop, metrics
+from bayesdag.data import Dataset
+from bayesdag.knowledge import Constraints
+from bayesdag.methods import _chains
+from bayesdag.methods.bayesdag import BayesDAG
+from bayesdag.scm import SCM
+
+GRAPHS_A_CHAIN = 10
+CURVES = {
+    "er10_seed5": "ER10_mlp_seed5",
+    "er20_seed5": "ER20_mlp_seed5",
+    "linear_er5_seed5": "ER5_linear_seed5@full",
+}
+
+
+def main() -> None:
+    options = read_options()
+    anchors = Path(options.anchors)
+    with np.load(anchors / f"{options.data}.npz") as file:
+        train, test, truth = (np.asarray(file[k]) for k in ("X_train", "X_test", "adj"))
+    method = BayesDAG.PRESETS[options.preset]
+    if options.passes:
+        method = dataclasses.replace(method, passes=options.passes)
+    rows = []
+    for seed in range(options.seeds):
+        for row in curve(method, train, test, truth, seed, options.epochs, options.every):
+            rows.append({"data": options.data, "passes": method.passes, "seed": seed, **row})
+            print(json.dumps(rows[-1]), flush=True)
+    published = anchors / "curves.csv"
+    if published.is_file() and options.data in CURVES:
+        print(json.dumps(comparison(pd.DataFrame(rows), published, CURVES[options.data])))
+
+
+def read_options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--anchors", default=os.environ.get("BAYESDAG_ANCHORS"), required=False)
+    parser.add_argument("--data", default="er10_seed5")
+    parser.add_argument("--preset", default="paper-er10")
+    parser.add_argument("--epochs", type=int, default=352)
+    parser.add_argument("--every", type=int, default=32)
+    parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--passes", type=int, default=0, help="instead of the preset's 3")
+    options = parser.parse_args()
+    if not options.anchors:
+        parser.error("give --anchors, or set BAYESDAG_ANCHORS")
+    return options
+
+
+def curve(method, train, test, truth, seed, epochs, every):
+    """Evaluations of one run, at the epochs 0, every, 2 every, …, counted as published."""
+    names = tuple(f"x{i}" for i in range(train.shape[1]))
+    data = _chains.in_original_units(Dataset(train.astype(np.float64), names))
+    context = _chains.context([data], Constraints.free(names))
+    keys = jax.random.key(seed)[None]
+    state = jax.jit(jax.vmap(lambda key: method.start(key, *train.shape)))(keys)
+    a_epoch = -(-len(train) // method.batch_size)
+    schedule = loop.Schedule(10**6, 1, 1)
+    kernel = _chains.Together(method)
+    progress = loop._begin(keys, kernel, state, context, schedule)
+    started = time.perf_counter()
+    iterations = []
+    for epoch in range(0, epochs + 1, every):
+        until = (epoch + 1) * a_epoch
+        progress = loop.advance(keys, kernel, progress, context, schedule, until)
+        loop._refuse_broken(progress)
+        iterations.append(float(np.max(progress.stats["iterations"])))
+        yield {
+            "epoch": epoch,
+            "seconds": round(time.perf_counter() - started, 1),
+            **evaluate(method, progress.state, context, data, test, truth),
+            "energy": float(np.mean(progress.stats["energy"])),
+            "iterations": iterations[-1],
+        }
+
+
+def evaluate(method, state, context, data, test, truth):
+    """E-SHD, F1, edges and held-out NLL of 10 graphs a chain."""
+    draws = _draws(method, state, context)
+    d = truth.shape[0]
+    graphs = np.asarray(draws.pop("graph")).reshape(-1, d, d)
+    params = jax.tree.map(lambda x: x.reshape(len(graphs), *x.shape[2:]), draws)
+    densities = _log_prob(SCM(method.mechanism, method.noise, data.scaling), params, graphs, test)
+    return {
+        "shd": metrics.expected_shd(graphs, truth.astype(np.int8)),
+        "f1": metrics.expected_f1(graphs, truth.astype(np.int8)),
+        "edges": float(graphs.sum(axis=(1, 2)).mean()),
+        "nll": float(-np.mean(np.logaddexp.reduce(densities, axis=0) - np.log(len(graphs)))),
+    }
+
+
+def _draws(method, state, context):
+    only = jax.tree.map(lambda x: x[0], state)
+    own = context._replace(x=context.x[0], counted=context.counted[0])
+    keys = jax.random.split(jax.random.key(0), GRAPHS_A_CHAIN)
+    return jax.jit(jax.vmap(lambda key: method.keep(key, only, own)))(keys)
+
+
+def _log_prob(scm, params, graphs, test):
+    rows = jnp.asarray(test, jnp.float32)
+    nothing = jnp.zeros(test.shape, bool)
+
+    def one(draw):
+        return scm.log_prob(draw[0], draw[1].astype(jnp.float32), rows, nothing)
+
+    return np.asarray(jax.jit(lambda *draws: jax.lax.map(one, draws))(params, graphs), np.float64)
+
+
+def comparison(ours: pd.DataFrame, path: Path, run: str) -> dict:
+    """Means over seeds and their spread, less the published value at the same epoch."""
+    published = pd.read_csv(path)
+    published = published[published.run == run].groupby("epoch").first()
+    columns = {"shd": "shd", "f1": "orientation_fscore", "nll": "nll_true"}
+    found = {}
+    for epoch, rows in ours.groupby("epoch"):
+        if epoch in published.index:
+            found[int(epoch)] = {
+                name: {
+                    "ours": round(float(rows[name].mean()), 3),
+                    "spread": round(float(rows[name].std(ddof=0)), 3),
+                    "published": float(published.loc[epoch, theirs]),
+                }
+                for name, theirs in columns.items()
+            }
+    return found
+
+
+if __name__ == "__main__":
+    main()

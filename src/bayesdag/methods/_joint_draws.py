@@ -1,0 +1,92 @@
+"""From the buffer of a finished run to one Posterior a data set."""
+
+import math
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from bayesdag import posterior
+from bayesdag.data import Dataset
+from bayesdag.energy import Energy
+from bayesdag.loop import Progress
+from bayesdag.methods._chains import Context, tiled
+from bayesdag.posterior import Posterior
+from bayesdag.scm import SCM
+from bayesdag.types import Array, Params
+
+_ROWS_AT_ONCE = 512
+
+
+def posteriors(
+    method: Any, done: Progress, datasets: Sequence[Dataset], context: Context
+) -> list[Posterior]:
+    """The draws of every data set; leading dimensions become (chain, draw)."""
+    clipped = np.asarray(jax.vmap(method.clipped_share)(done.state))
+    found = []
+    for k, data in enumerate(datasets):
+        draws = jax.tree.map(lambda x, k=k: x[:, k].swapaxes(0, 1), done.draws)
+        own = context._replace(x=context.x[k], counted=context.counted[k])
+        log_joint = _log_joint(method.energy, draws, own)
+        graphs = draws.pop("graph")
+        found.append(
+            posterior.from_draws(
+                np.asarray(graphs),
+                SCM(method.mechanism, method.noise, data.scaling),
+                jax.tree.map(np.asarray, draws),
+                data,
+                log_joint=np.asarray(log_joint),
+                provenance=_provenance(method, float(clipped[k])),
+            )
+        )
+    return found
+
+
+@partial(jax.jit, static_argnums=0)
+def _log_joint(energy: Energy, draws: Params, context: Context) -> Array:
+    """-U of each draw on all rows: the mini-batch estimates of the run are too noisy."""
+    n = context.x.shape[0]
+    batch = tiled(context, jnp.arange(n), math.ceil(n / _ROWS_AT_ONCE), correct=False)
+
+    def one(draw: Params) -> Array:
+        graph = draw["graph"].astype(jnp.float32)
+        params = {name: draw[name] for name in ("mechanism", "noise")}
+        given_order = energy.structure(graph, context.support.log_odds)
+        prior = energy.params(params) + energy.potentials(draw["potentials"], jnp.zeros(()))
+        return -(energy.data(graph, params, batch) + given_order + prior)
+
+    return jax.lax.map(lambda chain: jax.lax.map(one, chain), draws)
+
+
+def _provenance(method: Any, clipped: float) -> dict[str, Any]:
+    """Model, prior and temperature in words, and what a reader should know."""
+    of_potentials, of_params = method.temperatures
+    if method.sparsity is None:
+        prior = f"order-modular: {method.prior.describe()}"
+    else:
+        prior = f"order-modular: every edge costs {method.sparsity:g} nats"
+    notes = [
+        "chains share the network of q(W|p); the gradient of the order is a straight-through "
+        "estimate, so edge probabilities are approximate"
+    ]
+    if of_potentials != of_params:
+        notes.append(f"the temperature of the potentials is {of_potentials:g}")
+    if clipped > 0:
+        notes.append(
+            f"mini-batches alone are noisier than the temperature allows in {clipped:.0%} of the "
+            "coordinates; a larger batch_size or a smaller step_size would help"
+        )
+    return {
+        "model": f"{_kind(method.mechanism)} functions, {_kind(method.noise)} noise",
+        "prior": prior,
+        "temperature": of_params,
+        "notes": notes,
+        "clipped_share": clipped,
+    }
+
+
+def _kind(plugin: Any) -> str:
+    return type(plugin).__name__

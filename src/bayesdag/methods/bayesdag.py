@@ -1,0 +1,388 @@
+"""The paper's engine: SG-MCMC for potentials and functions, a variational q for the edges.
+
+Chains share one network q(W|p), as in Algorithm 1, so they are not fully independent. The
+straight-through gradient of the order is biased: temperature 1 is exact for the functions
+given a graph, and an approximation for the graphs. `collapsed` is the exact engine.
+"""
+
+import dataclasses
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import ClassVar
+
+import jax
+import jax.numpy as jnp
+import optax
+
+from bayesdag import dagspace, loop
+from bayesdag.data import Dataset
+from bayesdag.edges.bernoulli import Bernoulli
+from bayesdag.energy import Batch, Energy, Gradient, spread
+from bayesdag.knowledge import Constraints
+from bayesdag.mechanisms.neural import Neural
+from bayesdag.methods import _chains, _joint_draws, _presets
+from bayesdag.methods._chains import Context, Draw, State
+from bayesdag.noises.gaussian import Gaussian
+from bayesdag.posterior import Posterior
+from bayesdag.priors import DensityGrid, StructurePrior, Uniform
+from bayesdag.relaxations.sinkhorn import Sinkhorn
+from bayesdag.samplers.adam_sghmc import AdamSGHMC
+from bayesdag.types import (
+    Array,
+    Edges,
+    Key,
+    Keys,
+    Mechanism,
+    Monitor,
+    Noise,
+    Params,
+    Relaxation,
+    Sampler,
+)
+
+
+@dataclass(frozen=True)
+class BayesDAG:
+    """SG-MCMC over node potentials and functions, with variational edges (BayesDAG).
+
+    Attributes:
+        mechanism: linear or neural.
+        noise: of the residuals.
+        relaxation: supplies the gradient of the order.
+        edges: q(W|p).
+        prior: of the graph given its order; by default the edge density is unknown.
+        sparsity: λ_s, a cost of every edge *instead* of `prior`.
+        sampler: of functions and noise scales; its gain adapts during warm-up.
+        potential_sampler: of the potentials; None: the same.
+        temperature: the target is exp(-U / temperature), whatever the number of chains.
+        learning_rate: of Adam on φ.
+        num_chains: chains that run side by side.
+        num_warmup: steps before the first draw counts.
+        num_samples: draws kept of each chain.
+        thinning: steps between two draws.
+        batch_size: rows a step; all of them where there are not more.
+        passes: over a batch in each step: 2 is Algorithm 1; 1 uses one gradient for both of
+            its halves, at almost half the cost; 3 moves p, φ and Θ in turn, as published.
+        correct_noise: whether mini-batch noise is taken out of the injected noise.
+        potential_scale: prior deviation of the potentials.
+        init_scale: their deviation at the start.
+        tile_rows: rows handled at once; None chooses by device.
+        raw: work in the original units, whatever the scaling of the data.
+        point_noise: learn σ by Adam without a prior, as published, instead of sampling it.
+        follow_mask: let the gradient in p run through q(W|p) too, as published.
+        average_chains: divide every gradient by the number of chains, as published.
+        free_absence: leave λ_s out of the gradient where an edge is absent, as published.
+    """
+
+    mechanism: Mechanism = Neural()
+    noise: Noise = Gaussian()
+    relaxation: Relaxation = Sinkhorn()
+    edges: Edges = Bernoulli()
+    prior: StructurePrior = DensityGrid()
+    sparsity: float | None = None
+    sampler: Sampler = AdamSGHMC()
+    potential_sampler: Sampler | None = None
+    temperature: float = 1.0
+    learning_rate: float = 5e-3
+    num_chains: int = 10
+    num_warmup: int = 5000
+    num_samples: int = 50
+    thinning: int = 40
+    batch_size: int = 512
+    passes: int = 1
+    correct_noise: bool = True
+    potential_scale: float = 0.1
+    init_scale: float = 0.01
+    tile_rows: int | None = None
+    raw: bool = False
+    point_noise: bool = False
+    follow_mask: bool = False
+    average_chains: bool = False
+    free_absence: bool = False
+
+    honours: ClassVar[frozenset[str]] = frozenset({"required", "forbidden", "beliefs"})
+    interventions: ClassVar[bool] = True
+    PRESETS: ClassVar[dict[str, "BayesDAG"]] = {}
+
+    def min_rows(self, d: int) -> int:
+        """Ten: fewer say nothing about a noise scale."""
+        del d
+        return 10
+
+    def __call__(
+        self, key: Key, data: Dataset, knowledge: Constraints, monitor: Monitor | None
+    ) -> Posterior:
+        """Joint draws of graphs, functions and noise scales."""
+        return self.fit_many(key[None], [data], knowledge, monitor)[0]
+
+    def fit_many(
+        self,
+        keys: Keys,
+        datasets: Sequence[Dataset],
+        knowledge: Constraints,
+        monitor: Monitor | None = None,
+    ) -> list[Posterior]:
+        """One posterior a data set; all of equal shape, fitted in one compiled run."""
+        datasets = [_chains.in_original_units(data) for data in datasets] if self.raw else datasets
+        context = _chains.context(datasets, knowledge)
+        _, n, d = context.x.shape
+        state = jax.jit(jax.vmap(lambda key: self.start(key, n, d)))(keys)
+        schedule = loop.Schedule(self.num_warmup, self.num_samples, self.thinning)
+        done = loop.run(keys, _chains.Together(self), state, context, schedule, monitor)
+        return _joint_draws.posteriors(self, done, datasets, context)
+
+    def start(self, key: Key, num_rows: int, d: int) -> State:
+        """All chains of one data set before the first step."""
+        key_potentials, key_mechanism, key_noise, key_edges = jax.random.split(key, 4)
+        potentials = self.init_scale * jax.random.normal(key_potentials, (self.num_chains, d))
+        params = {
+            "mechanism": self._init_chains(self.mechanism, key_mechanism, d),
+            "noise": self._init_chains(self.noise, key_noise, d),
+        }
+        learned = {name: params.pop(name) for name in self._learned}
+        learned["edges"] = self.edges.init(key_edges, d)
+        carry = jax.tree.map(
+            lambda x: jnp.broadcast_to(x, (self.num_chains, *x.shape)), self.relaxation.init(d)
+        )
+        return State(
+            potentials=self._samplers[0].init(potentials),
+            params=self._samplers[1].init(params),
+            learned=learned,
+            optimiser=self._optimiser.init(learned),
+            carry=carry,
+            rows=jnp.arange(num_rows, dtype=jnp.int32),
+        )
+
+    def step(
+        self, key: Key, step: Array, state: State, context: Context
+    ) -> tuple[State, dict[str, Array]]:
+        """One sweep: W ~ q(W|p); move (p, Θ, σ) by SG-MCMC; improve q by its ELBO."""
+        key_rows, key_p, key_params, *keys = jax.random.split(key, 6)
+        batch, state = self._next_batch(key_rows, step, state, context)
+        gradient = partial(self._gradient, context=context, batch=batch)
+        if self.passes == 3:
+            draw, slope = gradient(keys[0], state, soft=True)
+            state = self._move_potentials(key_p, state, draw, slope, context, batch)
+            draw, slope = gradient(keys[1], state, wanted=self._learned)
+            state = self._improve_edges(state, draw, slope, context)
+            draw, slope = gradient(keys[2], state, wanted=self._sampled)
+            state = self._move_params(key_params, state, slope)
+        else:
+            draw, slope = gradient(keys[0], state, wanted=self._all, soft=True)
+            state = self._move_potentials(key_p, state, draw, slope, context, batch)
+            state = self._move_params(key_params, state, slope)
+            if self.passes == 2:
+                draw, slope = gradient(keys[1], state, wanted=self._learned)
+            state = self._improve_edges(state, draw, slope, context)
+        return state, self._stats(state, draw, slope, context)
+
+    def keep(self, key: Key, state: State, context: Context) -> Params:
+        """The joint draw (p, W, Θ, σ) of every chain, with its graph."""
+
+        def one(key: Key, coordinates: Array) -> tuple[Array, Array, Array]:
+            potentials, _ = self._lift(coordinates, context)
+            mask = self.edges.sample(state.learned["edges"], key, potentials)
+            mask = dagspace.confine(mask, context.support)
+            return potentials, mask, dagspace.graph(mask, potentials)
+
+        keys = jax.random.split(key, self.num_chains)
+        potentials, mask, graph = jax.vmap(one)(keys, state.potentials.position)
+        binary = {"mask": mask.astype(jnp.int8), "graph": graph.astype(jnp.int8)}
+        return {"potentials": potentials, **binary, **self._params(state)}
+
+    @cached_property
+    def energy(self) -> Energy:
+        """U, with these settings."""
+        return Energy(
+            mechanism=self.mechanism,
+            noise=self.noise,
+            prior=self.prior if self.sparsity is None else Uniform(),
+            sparsity=self.sparsity or 0.0,
+            free_absence=self.free_absence,
+            potential_scale=self.potential_scale,
+        )
+
+    def clipped_share(self, state: State) -> Array:
+        """Share of functions' coordinates where mini-batches alone are too noisy."""
+        return self._samplers[1].clipped_share(state.params)  # pyright: ignore
+
+    @property
+    def temperatures(self) -> tuple[float, float]:
+        """What the chains target, for potentials and for functions."""
+        shared = self.num_chains if self.average_chains else 1
+        return tuple(shared * s.noise_scale**2 for s in self._samplers)  # pyright: ignore
+
+    def _next_batch(
+        self, key: Key, step: Array, state: State, context: Context
+    ) -> tuple[Batch, State]:
+        rows, visited = _chains.next_rows(key, step, state.rows, self.batch_size)
+        num_tiles = self._num_tiles(rows.shape[0], context.x.shape[0])
+        batch = _chains.tiled(context, rows, num_tiles, self.correct_noise)
+        return batch, state._replace(rows=visited)
+
+    def _gradient(
+        self,
+        key: Key,
+        state: State,
+        *,
+        context: Context,
+        batch: Batch,
+        wanted: tuple[str, ...] = (),
+        soft: bool = False,
+    ) -> tuple[Draw, Gradient]:
+        """W ~ q(W|p), then the data's gradient in the graph and in what is wanted."""
+        draw = self._draw(key, state, context, soft)
+        at = _chains.over_chains(lambda g, p: self.energy.data_gradient(g, p, batch, wanted))
+        slope = at(draw.graphs, self._params(state))
+        return draw, slope
+
+    def _draw(self, key: Key, state: State, context: Context, soft: bool) -> Draw:
+        """Graphs τ(W, p) of all chains; `soft` when the gradient in p is wanted too."""
+        keys = jax.random.split(key, self.num_chains)
+
+        def all_chains(coordinates: Array, edge_params: Params) -> tuple:
+            def one(key: Key, coordinates: Array, carry: Params) -> tuple:
+                potentials, _ = self._lift(coordinates, context)
+                order, permutation, carry = self._order(key, potentials, carry, soft)
+                seen = potentials if self.follow_mask else jax.lax.stop_gradient(potentials)
+                mask = self.edges.sample(edge_params, key, seen, permutation)  # pyright: ignore
+                graph = dagspace.confine(mask, context.support) * order
+                entropy = self.edges.entropy(edge_params, seen)
+                return (graph, entropy), carry
+
+            return jax.vmap(one)(keys, coordinates, state.carry)
+
+        (graphs, entropy), pull, carry = jax.vjp(
+            all_chains, state.potentials.position, state.learned["edges"], has_aux=True
+        )
+        return Draw(graphs, entropy, pull, carry)
+
+    def _order(self, key: Key, potentials: Array, carry: Params, soft: bool) -> tuple:
+        """The order, the rank matrix where its gradient is followed, and the carry."""
+        if not soft:
+            return dagspace.order(potentials), None, carry
+        if self.follow_mask and hasattr(self.relaxation, "permutation"):
+            permutation, carry = self.relaxation.permutation(potentials, carry)  # pyright: ignore
+            return dagspace.order_of(permutation), permutation, carry
+        order, carry = self.relaxation(key, potentials, carry)
+        return order, None, carry
+
+    def _move_potentials(
+        self, key: Key, state: State, draw: Draw, slope: Gradient, context: Context, batch: Batch
+    ) -> State:
+        """SG-MCMC on p: the data's gradient pulled back through the order, and the prior's."""
+        cost = jax.vmap(jax.grad(lambda c: self.energy.potentials(*self._lift(c, context))))
+        at_graph = slope.graph.sum(axis=1) + self._structure_slope(draw, context)
+
+        def pull(at_graph: Array) -> Array:
+            return draw.pull((at_graph, jnp.zeros_like(draw.entropy)))[0]
+
+        grad = pull(at_graph) + cost(state.potentials.position)
+        variance = None
+        if batch.is_noisy:
+            each = jax.vmap(pull, in_axes=1)(slope.graph)
+            num = each.shape[0]
+            variance = spread(each.sum(axis=0), (each**2).sum(axis=0), num) * batch.sampling
+        moved = self._sample(0, key, state.potentials, grad, variance)
+        return state._replace(potentials=moved, carry=draw.carry)
+
+    def _move_params(self, key: Key, state: State, slope: Gradient) -> State:
+        """SG-MCMC on Θ and σ."""
+        cost = jax.vmap(jax.grad(self.energy.params))(self._params(state))
+        grad = {name: _add(slope.params[name], cost[name]) for name in self._sampled}
+        variance = slope.variance and {name: slope.variance[name] for name in self._sampled}
+        return state._replace(params=self._sample(1, key, state.params, grad, variance))
+
+    def _improve_edges(self, state: State, draw: Draw, slope: Gradient, context: Context) -> State:
+        """One Adam step on -ELBO: E_q[U] less temperature times the entropy of q."""
+        at_graph = slope.graph.sum(axis=1) + self._structure_slope(draw, context)
+        grad = {name: slope.params[name] for name in self._learned}
+        grad["edges"] = draw.pull((at_graph, jnp.full_like(draw.entropy, -self.temperature)))[1]
+        # Per row and chain: Adam's own constant is meant for gradients of this size.
+        size = 1 / (context.x.shape[0] * self.num_chains)
+        grad = jax.tree.map(lambda g: size * g, grad)
+        with jax.numpy_dtype_promotion("standard"):  # Adam raises a float to an integer power
+            update, optimiser = self._optimiser.update(grad, state.optimiser)
+        return state._replace(
+            learned=optax.apply_updates(state.learned, update), optimiser=optimiser
+        )
+
+    def _sample(self, which: int, key: Key, sampler_state, grad: Params, variance: Params):
+        """One step of a sampler, with the gradient scaled as the settings say."""
+        if self.average_chains:
+            grad = jax.tree.map(lambda g: g / self.num_chains, grad)
+        return self._samplers[which].step(key, sampler_state, grad, variance)  # pyright: ignore
+
+    def _structure_slope(self, draw: Draw, context: Context) -> Array:
+        slope = jax.vmap(jax.grad(self.energy.structure), in_axes=(0, None))
+        return slope(draw.graphs, context.support.log_odds)
+
+    def _stats(
+        self, state: State, draw: Draw, slope: Gradient, context: Context
+    ) -> dict[str, Array]:
+        """Of every chain; the energy is an estimate from this batch."""
+        structure = jax.vmap(self.energy.structure, in_axes=(0, None))
+        energy = slope.energy + structure(draw.graphs, context.support.log_odds)
+        energy = energy + jax.vmap(self.energy.params)(self._params(state))
+        moved = state.potentials.position.sum(axis=1)
+        stats = {"energy": energy + 0 * moved, "edges": draw.graphs.sum(axis=(1, 2))}
+        if hasattr(draw.carry, "num_iterations"):
+            stats["iterations"] = draw.carry.num_iterations.astype(jnp.float32)
+        return stats
+
+    def _params(self, state: State) -> Params:
+        return {**state.params.position, **{name: state.learned[name] for name in self._learned}}
+
+    def _lift(self, coordinates: Array, context: Context) -> tuple[Array, Array]:
+        return dagspace.lift(coordinates, context.support, self.potential_scale)
+
+    def _init_chains(self, part: Mechanism | Noise, key: Key, d: int) -> Params:
+        keys = jax.random.split(key, self.num_chains)
+        return jax.vmap(lambda key: part.init(key, d))(keys)
+
+    def _num_tiles(self, num_rows: int, total: int) -> int:
+        """Tiles a batch is cut into; eight at least where its gradient noise is measured."""
+        on_cpu = jax.default_backend() == "cpu" and hasattr(self.mechanism, "width")
+        rows = self.tile_rows or (32 if on_cpu else num_rows)
+        least = 8 if self.correct_noise and num_rows < total else 1
+        return max(math.ceil(num_rows / rows), least)
+
+    @cached_property
+    def _samplers(self) -> tuple[Sampler, Sampler]:
+        """Of the potentials and of the functions, at the temperature wanted."""
+        return (
+            self._tempered(self.potential_sampler or self.sampler),
+            self._tempered(self.sampler),
+        )
+
+    def _tempered(self, sampler: Sampler) -> Sampler:
+        changes = {"noise_scale": sampler.noise_scale * math.sqrt(self.temperature)}  # pyright: ignore
+        if getattr(sampler, "num_adapt", None) is not None:
+            changes["num_adapt"] = self.num_warmup
+        return dataclasses.replace(sampler, **changes)  # pyright: ignore
+
+    @cached_property
+    def _optimiser(self) -> optax.GradientTransformation:
+        return optax.adam(self.learning_rate)
+
+    @property
+    def _learned(self) -> tuple[str, ...]:
+        return ("noise",) if self.point_noise else ()
+
+    @property
+    def _sampled(self) -> tuple[str, ...]:
+        return ("mechanism",) if self.point_noise else ("mechanism", "noise")
+
+    @property
+    def _all(self) -> tuple[str, ...]:
+        return ("mechanism", "noise")
+
+
+def _add(first: Params, second: Params) -> Params:
+    return jax.tree.map(jnp.add, first, second)
+
+
+BayesDAG.PRESETS.update(_presets.table(BayesDAG))
+build = BayesDAG
