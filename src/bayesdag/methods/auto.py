@@ -1,0 +1,75 @@
+"""Which method suits these data? Looks at them, chooses, and says why."""
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from bayesdag import plugins
+from bayesdag.data import Dataset
+from bayesdag.knowledge import Constraints
+from bayesdag.methods._linearity import Linearity, linearity
+from bayesdag.methods.collapsed import Collapsed
+from bayesdag.methods.exact import Exact
+from bayesdag.posterior import Posterior
+from bayesdag.types import Key, Monitor
+
+
+@dataclass(frozen=True)
+class Auto:
+    """Exact where the variables are few and the data look linear, else collapsed.
+
+    The result names the method that was chosen and the check that decided. On data that
+    do not look linear the functions of the result are still linear, and it says so.
+
+    Attributes:
+        max_exact: variables up to which every graph is added up.
+        exact: the method for few variables and linear data.
+        collapsed: the method for all others.
+    """
+
+    honours: ClassVar[frozenset[str]] = Exact.honours & Collapsed.honours
+    interventions: ClassVar[bool] = True
+    PRESETS: ClassVar[dict[str, "Auto"]]
+
+    max_exact: int = 10
+    exact: Exact = Exact()
+    collapsed: Collapsed = Collapsed()
+
+    def min_rows(self, d: int) -> int:
+        """What either method needs."""
+        return max(self.exact.min_rows(d), self.collapsed.min_rows(d))
+
+    def __call__(
+        self, key: Key, data: Dataset, knowledge: Constraints, monitor: Monitor | None
+    ) -> Posterior:
+        """The posterior of the method that suits the data."""
+        found = linearity(data)
+        chosen, notes = self.choose(data.num_variables, found)
+        result = chosen(key, data, knowledge, monitor)
+        provenance: dict[str, Any] = {
+            **result.provenance,
+            "chosen": plugins.configuration(chosen),
+            "notes": [*notes, *result.provenance.get("notes", [])],
+        }
+        return dataclasses.replace(result, provenance=provenance)
+
+    def choose(self, d: int, found: Linearity) -> tuple[Exact | Collapsed, list[str]]:
+        """A method for d variables, and why it was chosen, in words."""
+        few = (
+            f"{d} variables are {'few' if d <= self.max_exact else 'too many to add up all graphs'}"
+        )
+        if d <= self.max_exact and not found.curved:
+            return self.exact, [f"chosen: exact, because {few} and {found.describe()}"]
+        why = f"chosen: collapsed, because {few}; {found.describe()}"
+        if not found.curved:
+            return self.collapsed, [why]
+        warning = (
+            "the functions of this result are linear although the data are not: directions and "
+            "effects may be wrong where curves matter, and missing edges may be curved ones"
+        )
+        return self.collapsed, [why, warning]
+
+
+Auto.PRESETS = {"quick": Auto(collapsed=Collapsed.PRESETS["quick"])}
+
+build = Auto
