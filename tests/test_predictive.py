@@ -61,10 +61,15 @@ def test_cells_that_were_set_have_no_residual(seed):
     rng = np.random.default_rng(seed)
     data = rows(rng)
     values, mask = data.values.copy(), np.zeros(data.values.shape, dtype=bool)
-    values[250:, 2] = 100 * rng.exponential(size=250)  # set by an experimenter, oddly
+    # Set by an experimenter, who looked at a: no residual, though it would depend on a.
+    values[250:, 2] = 100 * (values[250:, 0] ** 2 + rng.exponential(size=250))
     mask[250:, 2] = True
     assert checked(Dataset(values, data.names, mask)).passed
     assert not checked(Dataset(values, data.names)).passed
+    bent = rows(rng, bend=0.5).values.copy()
+    bent[250:, 2] = values[250:, 2]
+    found = checked(Dataset(bent, data.names, mask))
+    assert any(w.startswith("c: residuals depend on b") for w in found.warnings)
 
 
 def test_the_answer_has_a_row_for_every_variable_and_is_plain(seed):

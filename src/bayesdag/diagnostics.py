@@ -199,7 +199,7 @@ def diagnose(
 def chain_probabilities(graphs: Draws, weights: Weights) -> Float[np.ndarray, "chain d d"]:
     """Edge probabilities of every chain on its own."""
     own = weights / np.maximum(weights.sum(axis=1, keepdims=True), np.finfo(float).tiny)
-    return np.einsum("cs,csij->cij", own, graphs)
+    return np.stack([draws.mean(g[None], w[None]) for g, w in zip(graphs, own, strict=True)])
 
 
 def _compare(

@@ -12,6 +12,7 @@ from bayesdag import graphs as graph_facts
 from bayesdag.types import Draws, Weights
 
 Values = Shaped[np.ndarray, "chain draw *rest"]
+BLOCK = 512
 FEWEST_DRAWS = 4  # a chain is split in two, and a half needs a variance
 
 
@@ -35,8 +36,14 @@ class Distinct(NamedTuple):
 
 def mean(values: Values, weights: Weights) -> Float[np.ndarray, "*rest"]:
     """Weighted mean over chains and draws."""
-    flat = values.reshape(weights.size, -1)
-    return (weights.reshape(-1) @ flat).reshape(values.shape[2:])
+    flat, mass = values.reshape(weights.size, -1), weights.reshape(-1)
+    total = np.zeros(flat.shape[1])
+    # Blocks of floats: numpy multiplies integers slowly, and all at once they need 8 d² bytes
+    # a draw.
+    for start in range(0, len(flat), BLOCK):
+        block = slice(start, start + BLOCK)
+        total += mass[block] @ flat[block].astype(float)
+    return total.reshape(values.shape[2:])
 
 
 def share(indicator: Values, weights: Weights, with_error: bool = False) -> Estimate:
