@@ -77,7 +77,7 @@ def support(
     """Knowledge about d columns in the form the compiled step needs."""
     levels, placed = [], ~required.any(axis=1)
     while not placed.all():
-        level = ~placed & ~(required & ~placed[None, :]).any(axis=1)
+        level = ~placed & ~np.any(required & ~np.asarray(placed)[None, :], axis=1)
         levels.append(level)
         placed = placed | level
     return Support(

@@ -15,7 +15,7 @@ from bayesdag.monitors import Checkpoint, Keeper, Together
 from bayesdag.posterior import Posterior
 from bayesdag.types import InputError, KnowledgeError, Method, Monitor
 
-DEFAULT_METHOD = "exact"
+DEFAULT_METHOD = "auto"
 
 # A field of a method with one of these names takes a plug-in, by object or by name.
 _FAMILY_OF_FIELD = {

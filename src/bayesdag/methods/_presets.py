@@ -4,7 +4,8 @@ The `paper-*` presets do what the published code did, where that differs from th
 raw data, gradients averaged over chains (so that the temperature is num_chains · s²), the
 gain constant 1e-8 that never stops adapting, o = 10·[1..d], a trainable weight on each edge,
 σ learned by Adam, three passes a batch, the gradient in p followed through q, no cost of an
-absent edge in the gradient of λ_s, and no correction for mini-batch noise. Rows of the paper's table "hyperparameter selection".
+absent edge in the gradient of λ_s, and no correction for mini-batch noise. Rows of the
+paper's table "hyperparameter selection".
 """
 
 from typing import Any

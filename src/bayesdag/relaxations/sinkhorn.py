@@ -7,7 +7,7 @@ that hold at convergence, and each call starts from the duals of the one before.
 
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -107,8 +107,8 @@ def _assignment(
 
 
 def _assignment_forward(settings: Sinkhorn, scores: Graph, columns: Array) -> tuple:
-    soft, duals = _assignment(settings, scores, columns)
-    return (soft, duals), soft
+    found: Any = _assignment(settings, scores, columns)
+    return found, found[0]
 
 
 def _assignment_backward(settings: Sinkhorn, soft: Graph, cotangents: tuple) -> tuple:

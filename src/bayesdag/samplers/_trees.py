@@ -2,16 +2,24 @@
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from bayesdag.types import Array, Key, Params
 
 
 def normal_like(key: Key, tree: Params) -> Params:
-    """Independent standard normal draws in the shape of `tree`."""
+    """Independent standard normal draws in the shape of `tree`.
+
+    One long draw cut into pieces: a generator for each leaf would take most of the time
+    that a step takes to compile.
+    """
     leaves, structure = jax.tree.flatten(tree)
-    keys = jax.random.split(key, len(leaves))
-    draws = [jax.random.normal(k, x.shape, x.dtype) for k, x in zip(keys, leaves, strict=True)]
-    return structure.unflatten(draws)
+    ends = np.cumsum([leaf.size for leaf in leaves])
+    drawn = jax.random.normal(key, (ends[-1],), leaves[0].dtype)
+    # Without the barrier each piece would draw all of it again.
+    pieces = jnp.split(jax.lax.optimization_barrier(drawn), ends[:-1])
+    shaped = [piece.reshape(leaf.shape) for piece, leaf in zip(pieces, leaves, strict=True)]
+    return structure.unflatten(shaped)
 
 
 def smooth(old: Params, new: Params, decay: float, count: Array) -> Params:
