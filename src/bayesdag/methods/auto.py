@@ -32,7 +32,7 @@ class Auto:
     PRESETS: ClassVar[dict[str, "Auto"]]
 
     max_exact: int = 10
-    exact: Exact = Exact()
+    exact: Exact = Exact(score=Collapsed.score)
     collapsed: Collapsed = Collapsed()
 
     def min_rows(self, d: int) -> int:

@@ -69,7 +69,7 @@ class Collapsed:
     interventions: ClassVar[bool] = True
     PRESETS: ClassVar[dict[str, "Collapsed"]]
 
-    score: Score = BGe()
+    score: Score = BGe(alpha_mu=0.1)
     prior: StructurePrior = DensityGrid()
     order_modular: bool = True
     num_chains: int = 4
