@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 
-from bayesdag import data, plugins, sortability
+from bayesdag import data, plugins
+from bayesdag.data import sortability
 from bayesdag.datasets import catalogue
 from bayesdag.datasets import example as greenhouse
 from bayesdag.datasets.sachs import ARCHIVE, PROTEINS, Sachs

@@ -4,7 +4,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from bayesdag import data, sortability
+from bayesdag import data
+from bayesdag.data import sortability
 from bayesdag.datasets import Benchmark, _graphs, _mechanisms, _noises
 from bayesdag.datasets._streams import stream
 from bayesdag.datasets._truth import Truth
