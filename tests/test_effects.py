@@ -37,7 +37,7 @@ class Bent:
         return {"weights": jax.random.normal(key, (d, d))}
 
 
-def bent_posterior(graph, weights, *, num_draws=3, scaling=None, log_scale=-0.5) -> Posterior:
+def bent_posterior(graph, weights, *, num_draws=12, scaling=None, log_scale=-0.5) -> Posterior:
     """The same graph and functions in every draw."""
     d = len(graph)
     names = tuple("abcdefgh"[:d])
@@ -79,7 +79,7 @@ def test_one_row_of_a_linear_model_equals_many(seed, monkeypatch):
     exact = posterior.effect("a", "c")
     monkeypatch.setattr(ensemble, "Linear", type("NotThisOne", (), {}))
     ensemble.contrasts.clear_cache()
-    sampled = posterior.effect("a", "c", num_rows=64)
+    sampled = posterior.effect("a", "c", num_rows=16)
     np.testing.assert_allclose(sampled.draws, exact.draws, rtol=1e-3, atol=1e-4)
     ensemble.contrasts.clear_cache()
 
@@ -98,7 +98,7 @@ def test_nonlinear_effects_agree_with_the_generators_own_experiments(seed):
     graph = [[0, 1, 1, 0], [0, 0, 1, 1], [0, 0, 0, 1], [0, 0, 0, 0]]
     weights = 0.6 * np.sign(np.random.default_rng(seed).normal(size=(4, 4)))
     scaling = Scaling(np.array([5.0, -1.0, 0.0, 100.0]), np.array([2.0, 1.0, 0.5, 10.0]))
-    posterior = bent_posterior(graph, weights, num_draws=12, scaling=scaling)
+    posterior = bent_posterior(graph, weights, scaling=scaling)
     effect = posterior.effect("b", "d", values=(-1.0, 1.0), num_rows=4000)
     model, theta = (
         posterior.model,
@@ -124,23 +124,23 @@ def test_nonlinear_effects_agree_with_the_generators_own_experiments(seed):
 def test_a_conditional_effect_is_that_of_units_seen_with_those_values(seed):
     """a -> c <- b with c = t + t²/2, t = a + b: the slope in a grows with b, exactly by b."""
     graph = [[0, 0, 1], [0, 0, 1], [0, 0, 0]]
-    posterior = bent_posterior(graph, np.ones((3, 3)), num_draws=10)
+    posterior = bent_posterior(graph, np.ones((3, 3)))
     for b in (-1.0, 0.0, 2.0):
-        effect = posterior.effect("a", "c", values=(0.0, 1.0), given={"b": b})
+        effect = posterior.effect("a", "c", values=(0.0, 1.0), given={"b": b}, num_rows=4000)
         np.testing.assert_allclose(effect.draws, 1.0 + (0.5 + b), rtol=1e-4)
 
 
 def test_conditioning_on_a_descendant_is_abduction(seed):
     """Units with a high outcome were met by unusual causes: checked by brute force."""
     graph = [[0, 0, 1], [0, 0, 1], [0, 0, 0]]
-    posterior = bent_posterior(graph, np.ones((3, 3)), num_draws=20)
+    posterior = bent_posterior(graph, np.ones((3, 3)))
     effect = posterior.effect("a", "c", given={"c": 2.0}, num_rows=4000)
     rng = np.random.default_rng(seed)
-    noise = np.exp(-0.5) * rng.normal(size=(20, 200_000, 3))
+    noise = np.exp(-0.5) * rng.normal(size=(12, 200_000, 3))
     total = noise[..., 0] + noise[..., 1]
     near = np.abs(total + 0.5 * total**2 + noise[..., 2] - 2.0) < 0.05
     expected = np.array([1.5 + b[keep].mean() for b, keep in zip(noise[..., 1], near, strict=True)])
-    error = np.hypot(expected.std(ddof=1), effect.draws.std(ddof=1)) / np.sqrt(20)
+    error = np.hypot(expected.std(ddof=1), effect.draws.std(ddof=1)) / np.sqrt(12)
     assert abs(effect.mean - expected.mean()) < 4 * error
 
 
@@ -154,7 +154,7 @@ def test_rare_units_bring_a_warning():
     graph = [[0, 0, 1], [0, 0, 1], [0, 0, 0]]
     posterior = bent_posterior(graph, np.ones((3, 3)))
     with pytest.warns(BayesdagWarning, match="c = 200 are rare"):
-        posterior.effect("a", "c", given={"c": 200})
+        posterior.effect("a", "c", given={"c": 200}, num_rows=4000)
 
 
 def by_hand(values, structure, weights=None) -> Effect:
@@ -238,10 +238,10 @@ def test_samples_have_the_moments_of_the_intervened_model(seed):
     rng = np.random.default_rng(seed)
     graph = np.array([[[[0, 1, 0], [0, 0, 1], [0, 0, 0]]]], dtype=np.int8)
     posterior = linear(np.repeat(graph, 5, axis=1), table(rng, 4000, 3))
-    rows = posterior.sample(8000, do={"b": 2.0}, seed=seed)
+    rows = posterior.sample(8192, do={"b": 2.0}, seed=seed)
     assert list(rows.columns) == ["a", "b", "c"]
     assert (rows["b"] == 2.0).all()
-    free, scaling = posterior.sample(8000, seed=seed), posterior.model.scaling
+    free, scaling = posterior.sample(8192, seed=seed), posterior.model.scaling
     for column, do_rows in (("a", rows["a"]), ("c", rows["c"])):
         assert np.isfinite(do_rows).all(), column
     # a is not downstream of b: its distribution is that of the data.
@@ -251,15 +251,15 @@ def test_samples_have_the_moments_of_the_intervened_model(seed):
     bias = posterior.params["mechanism"]["bias"][0, :, 2]
     engine = (2.0 - scaling.shift[1]) / scaling.scale[1]
     expected = scaling.shift[2] + scaling.scale[2] * (weights * engine + bias).mean()
-    spread = rows["c"].std() / np.sqrt(8000)
-    between = scaling.scale[2] * np.std(weights * engine + bias) / np.sqrt(8000 / 5)
+    spread = rows["c"].std() / np.sqrt(8192)
+    between = scaling.scale[2] * np.std(weights * engine + bias) / np.sqrt(8192 / 5)
     assert abs(rows["c"].mean() - expected) < 4 * (spread + between)
 
 
 def test_the_same_seed_draws_the_same_rows(seed):
     posterior = random_linear(seed)
-    assert posterior.sample(20, seed=1).equals(posterior.sample(20, seed=1))
-    assert not posterior.sample(20, seed=1).equals(posterior.sample(20, seed=2))
+    assert posterior.sample(1024, seed=1).equals(posterior.sample(1024, seed=1))
+    assert not posterior.sample(1024, seed=1).equals(posterior.sample(1024, seed=2))
 
 
 def test_a_counterfactual_without_a_change_is_what_happened(seed):
@@ -311,7 +311,7 @@ def test_bad_questions_are_refused_in_words(question, words):
 
 
 def test_an_effect_is_compiled_once_for_all_pairs(seed):
-    posterior = random_linear(seed, num_draws=200, d=5)
+    posterior = random_linear(seed, d=5)
     posterior.effect("a", "b")
     before = ensemble.contrasts._cache_size()
     posterior.effect("a", "e", values=(3.0, 4.0))

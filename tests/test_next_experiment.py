@@ -73,20 +73,20 @@ def test_a_question_about_an_effect_is_answered_by_setting_its_cause(seed):
 
 
 def test_candidates_are_those_that_can_be_set(seed):
-    table = chain_posterior(seed).next_experiment(["c", "a"])
+    table = chain_posterior(seed).next_experiment(["c", "a"], num_rows=40)
     assert set(table["set"]) == {"a", "c", NOTHING}
 
 
 def test_nothing_is_gained_where_nothing_is_in_doubt(seed):
     data = chain_posterior(seed).sample(200)
     posterior = linear(
-        np.repeat(CHAINS[:1], 20, axis=0)[None], Dataset(data.to_numpy(), ("a", "b", "c"))
+        np.repeat(CHAINS[:1], 90, axis=0)[None], Dataset(data.to_numpy(), ("a", "b", "c"))
     )
-    assert (posterior.next_experiment()["gain"] == 0).all()
+    assert (posterior.next_experiment(num_rows=40)["gain"] == 0).all()
 
 
 def test_more_rows_never_make_the_answer_less_sure(seed):
-    few, many = (gains(chain_posterior(seed).next_experiment(num_rows=n)) for n in (2, 30))
+    few, many = (gains(chain_posterior(seed).next_experiment(num_rows=n)) for n in (2, 40))
     assert few["b"] < many["b"]
 
 
@@ -94,7 +94,7 @@ def test_too_many_rows_bring_a_warning(seed):
     """Few rows were fitted, so that draws differ much and each explains only itself."""
     posterior = chain_posterior(seed, copies=3, num_rows=8)
     with pytest.warns(BayesdagWarning, match="lower num_rows"):
-        posterior.next_experiment(num_rows=20_000)
+        posterior.next_experiment(num_rows=4000)
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 Numbers = Mapping[str, float | int]
 FEW_ROWS = 50
-ROWS_A_PIECE = 16_384
 LARGEST_ANSWER = 2**28  # numbers in one answer about counterfactuals: 2 GB
 
 
@@ -96,9 +95,7 @@ def _differences(
     )
     keys = jax.random.split(key, ensemble.weights.size)[paths]
     arguments = (keys, params, graphs, *_visits(graphs, cause, outcome))
-    # Large pieces for small work: the last one is filled up, and that should not cost much.
-    size = min(many.DRAWS_AT_ONCE, max(1, ROWS_A_PIECE // num_rows), ensemble.weights.size)
-    found, sizes = many.in_pieces(run, arguments, size)
+    found, sizes = many.in_pieces(run, arguments, num_rows)
     if given and num_rows > 1:
         _warn_of_rare(given, float(np.median(sizes)), num_rows)
     return found.astype(float) * scaling.scale[outcome]
@@ -137,7 +134,7 @@ def sample(
         do_values=np.float32(scaling.apply(numbers)),
     )
     arguments = (jax.random.split(key_rows, num_rows), *ensemble.take(picked))
-    rows = scaling.invert(many.in_pieces(run, arguments, min(num_rows, 1024)).astype(float))
+    rows = scaling.invert(many.in_pieces(run, arguments).astype(float))
     rows[:, mask] = numbers[mask]
     return pandas.DataFrame(rows, columns=list(ensemble.names))
 
@@ -164,8 +161,7 @@ def counterfactual(ensemble: Ensemble, rows: Any, do: Numbers) -> Counterfactual
         do_mask=mask,
         do_values=np.float32(scaling.apply(numbers)),
     )
-    size = min(many.DRAWS_AT_ONCE, num_draws)
-    scaled = many.in_pieces(run, ensemble.take(np.arange(num_draws)), size)
+    scaled = many.in_pieces(run, ensemble.take(np.arange(num_draws)), len(values))
     answers = scaling.invert(scaled.astype(float))
     answers[:, :, mask] = numbers[mask]
     shape = (*ensemble.weights.shape, *values.shape)

@@ -20,8 +20,9 @@ from bayesdag.mechanisms.linear import Linear
 from bayesdag.scm import SCM
 from bayesdag.types import Array, Draws, Key, Params, Weights
 
-DRAWS_AT_ONCE = 128  # one piece; a fixed number, so that a function compiles once
-ROWS_AT_ONCE = 1024  # rows times draws in one batch: they should stay in the cache
+DRAWS_A_PIECE = 128
+ROWS_A_PIECE = 16_384  # rows times draws
+ROWS_AT_ONCE = 1024  # likewise, of those that are worked on together: they fit in a cache
 Held = tuple[Array, Array] | None  # which variables are known, and their values
 
 
@@ -64,12 +65,15 @@ class Ensemble:
         return _flat(self.graphs)
 
 
-def in_pieces(function: Callable[..., Any], arguments: tuple, size: int = DRAWS_AT_ONCE) -> Any:
+def in_pieces(function: Callable[..., Any], arguments: tuple, num_rows: int = 1) -> Any:
     """`function` of arrays that start with draws, piece by piece, put together again.
 
-    The last piece is filled up with copies: all have the same shape, whatever their number.
+    The last piece is filled up with copies: all have the same shape, whatever the number
+    of draws, and `function` compiles once. The more rows a draw, the smaller the pieces, so
+    that the copies cost little.
     """
     num_draws = len(jax.tree.leaves(arguments)[0])
+    size = max(1, min(DRAWS_A_PIECE, ROWS_A_PIECE // num_rows))
     pieces = []
     for start in range(0, num_draws, size):
         which = np.minimum(np.arange(start, start + size), num_draws - 1)

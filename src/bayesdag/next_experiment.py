@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 About = Effect | Sequence[str] | None
 NOTHING = "(only observe)"
 SATURATED = 0.98
+NO_DOUBT = 1e-12  # rounding
 
 
 def next_experiment(
@@ -110,7 +111,7 @@ def _gain(
     answers = question.reshape(-1)[which]
     before, left = _doubt(answers, weights[None, :])[0], _doubt(answers, after)
     error = left.std() / np.sqrt(len(left))
-    if before <= 0:
+    if before < NO_DOUBT:
         return 0.0, 0.0, 0.0
     if answers.dtype.kind == "f":
         remaining = max(float(left.mean() / before), np.finfo(float).tiny)
@@ -143,7 +144,7 @@ def _judge(
     rows = many.in_pieces(
         partial(_simulated, model=ensemble.engine, do_mask=mask, do_values=settings),
         (jax.random.split(key, len(truths)), *ensemble.take(truths)),
-        min(many.DRAWS_AT_ONCE, len(truths)),
+        num_rows,
     )
     d = len(ensemble.names)
     judge = partial(
@@ -153,8 +154,7 @@ def _judge(
         do_mask=mask,
         num_rows=num_rows,
     )
-    size = min(many.DRAWS_AT_ONCE, len(which))
-    return many.in_pieces(judge, ensemble.take(which), size).astype(float).T
+    return many.in_pieces(judge, ensemble.take(which), len(truths) * num_rows).astype(float).T
 
 
 def _plan(
@@ -240,7 +240,7 @@ def _refuse_unknown(names: Sequence[str], cost: Mapping[str, float | int] | None
 
 
 def _warn_if_saturated(resolved: np.ndarray, doubt: float, num_rows: int) -> None:
-    if doubt > 0 and resolved.min() > SATURATED:
+    if doubt > NO_DOUBT and resolved.min() > SATURATED:
         warnings.warn(
             f"{num_rows} rows of any experiment, or of none, would single out one draw; the "
             "ranking says little: lower num_rows or raise num_draws",

@@ -142,12 +142,11 @@ def check(key: Key, ensemble: Ensemble, data: Dataset) -> Check:
     x, observed = ensemble.model.scaling.apply(data.values)[rows], data.observed[rows]
     params, graphs = ensemble.take(picked)
     run = partial(many.residuals_of, model=ensemble.engine, x=np.float32(x))
-    size = min(many.DRAWS_AT_ONCE, NUM_DRAWS)
-    residual = many.in_pieces(run, (params, graphs), size)
+    residual = many.in_pieces(run, (params, graphs), len(rows))
     noise = many.in_pieces(
         partial(_noise, model=ensemble.engine, num_rows=len(rows)),
         (jax.random.split(key_noise, NUM_DRAWS), params),
-        size,
+        len(rows),
     )
     return _compare(ensemble.names, x, observed, graphs, residual, noise)
 

@@ -6,19 +6,15 @@ import networkx
 import numpy as np
 import pytest
 
-from bayesdag import fit, graphs, load, plugins
+from bayesdag import graphs, load, plugins
 from bayesdag.posterior import Posterior
-from tests.toys import NAMES, quick, toy_frame
-
-_fitted: dict[str, Posterior] = {}
+from tests.contracts.test_methods import fitted
+from tests.toys import NAMES, toy_frame
 
 
 @pytest.fixture(params=plugins.names("methods"))
 def fresh(request) -> Posterior:
-    """Fits are shared between the tests of one process."""
-    if request.param not in _fitted:
-        _fitted[request.param] = fit(toy_frame(), quick(request.param), seed=3)
-    return _fitted[request.param]
+    return fitted(request.param)
 
 
 @pytest.fixture(params=["in memory", "from a file"])
