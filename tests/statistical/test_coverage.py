@@ -7,7 +7,7 @@ import pytest
 from bayesdag import graphs, keys
 from bayesdag.data import Dataset, Scaling
 from bayesdag.methods.exact import Exact
-from bayesdag.scores.bge import Stats
+from bayesdag.scores.bge import BGe, Stats
 from tests.statistical import kit
 
 D = 4
@@ -28,7 +28,10 @@ def graph_prior(exact: Exact) -> tuple[np.ndarray, np.ndarray]:
 
 
 def simulate(key, exact: Exact, dags, mass) -> tuple[Dataset, np.ndarray]:
-    """Data, and the true effect of every variable on every other."""
+    """Data, and the true effect of every variable on every other.
+
+    BGe without rows draws functions from their prior, whose scale is one half here.
+    """
     key_graph, key_functions, key_rows = jax.random.split(key, 3)
     graph = dags[keys.generator(key_graph).choice(len(dags), p=mass)]
     none = np.zeros(1, dtype=np.int64)
@@ -66,7 +69,7 @@ def test_intervals_of_effects_cover_the_truth_as_often_as_they_say(key):
     What an interval holds is therefore compared with how often it covers; where no lump is
     in it the two levels are the same.
     """
-    exact = Exact(num_samples=2000)
+    exact = Exact(score=BGe(alpha_mu=1.0, alpha_w=D + 2.0), num_samples=2000)
     dags, mass = graph_prior(exact)
     found = np.array([covered(k, exact, dags, mass) for k in jax.random.split(key, REPETITIONS)])
     hit, held = found[..., 0], found[..., 1]
