@@ -114,8 +114,11 @@ def test_exchanges_keep_the_posterior_of_every_rung(world, seed):
     tiled = jnp.tile(jnp.asarray(betas, jnp.float32)[None], (num, 1))
     for parity in (0, 1):
         uniform = jnp.asarray(rng.random((num, 3)), jnp.float32)
+        before = np.sort(state.log_prob, axis=1)
         state, accepted = chains._exchange(uniform, state, tiled, parity)
         assert 0.2 < accepted[:, parity].mean() < 1
+        # No state is lost or doubled.
+        np.testing.assert_array_equal(np.sort(state.log_prob, axis=1), before)
     for rung, beta in enumerate(betas):
         found = shares(jax.tree.map(lambda leaf, r=rung: leaf[:, r], state), exact)
         assert surprise(found, softmax(beta * exact.ravel()), num) < 4.5

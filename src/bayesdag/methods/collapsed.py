@@ -252,7 +252,7 @@ def _notes(names, place: Region, missing: Outside, unrepresented: np.ndarray) ->
 
 Collapsed.PRESETS = {
     # For a first look, and for tests: few and short chains.
-    "quick": Collapsed(num_chains=2, num_warmup=30, num_samples=200, num_ladders=8, num_starts=2),
+    "quick": Collapsed(num_chains=2, num_warmup=30, num_ladders=8, num_starts=2),
 }
 
 build = Collapsed
