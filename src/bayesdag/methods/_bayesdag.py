@@ -42,6 +42,8 @@ from bayesdag.types import (
     Sampler,
 )
 
+_TILE_ROWS = 32  # measured: a CPU's cache then holds the activations of one chain
+
 
 @dataclass(frozen=True)
 class BayesDAG:
@@ -234,7 +236,10 @@ class BayesDAG:
     ) -> tuple[Draw, Gradient]:
         """W ~ q(W|p), then the data's gradient in the graph and in what is wanted."""
         draw = self._draw(key, state, context, soft)
-        at = _chains.over_chains(lambda g, p: self.energy.data_gradient(g, p, batch, wanted))
+        at = _chains.over_chains(
+            lambda g, p: self.energy.data_gradient(g, p, batch, wanted),
+            one_by_one=self._keeps_in_cache,
+        )
         slope = at(draw.graphs, self._params(state))
         return draw, slope
 
@@ -344,10 +349,14 @@ class BayesDAG:
 
     def _num_tiles(self, num_rows: int, total: int) -> int:
         """Tiles a batch is cut into; eight at least where its gradient noise is measured."""
-        on_cpu = jax.default_backend() == "cpu" and hasattr(self.mechanism, "width")
-        rows = self.tile_rows or (32 if on_cpu else num_rows)
+        rows = self.tile_rows or (_TILE_ROWS if self._keeps_in_cache else num_rows)
         least = 8 if self.correct_noise and num_rows < total else 1
         return max(math.ceil(num_rows / rows), least)
+
+    @property
+    def _keeps_in_cache(self) -> bool:
+        """Whether to work through chains and tiles one by one: hidden layers on a CPU."""
+        return _chains.on_cpu() and hasattr(self.mechanism, "width")
 
     @cached_property
     def _samplers(self) -> tuple[Sampler, Sampler]:

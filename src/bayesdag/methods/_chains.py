@@ -144,17 +144,18 @@ def _each(function: Callable) -> Callable:
         if jax.tree.leaves(trees)[0].shape[0] == 1:
             only = function(*jax.tree.map(lambda x: x[0], trees))
             return jax.tree.map(lambda x: x[None], only)
-        return over_chains(function)(*trees)
+        return over_chains(function, one_by_one=on_cpu())(*trees)
 
     return apply
 
 
-def over_chains(function: Callable) -> Callable:
-    """`function` of one chain (or data set) for all of them.
-
-    One after the other on a CPU, whose cache holds the activations of one chain; together
-    elsewhere.
-    """
-    if jax.default_backend() == "cpu":
+def over_chains(function: Callable, one_by_one: bool) -> Callable:
+    """`function` of one chain for all of them, one after the other or together."""
+    if one_by_one:
         return lambda *trees: jax.lax.map(lambda each: function(*each), trees)
     return jax.vmap(function)
+
+
+def on_cpu() -> bool:
+    """Whether memory traffic is what costs, rather than launching."""
+    return jax.default_backend() == "cpu"

@@ -89,9 +89,8 @@ def _quick(method: type) -> Any:
     """Linear functions and few steps: seconds on a laptop, for a first look and for tests."""
     return method(
         mechanism=Linear(intercept=False, init_scale=0.1),
-        num_chains=16,
-        num_warmup=2000,
-        num_samples=50,
-        thinning=20,
-        passes=2,
+        num_chains=64,
+        num_warmup=1500,
+        num_samples=20,
+        thinning=25,
     )
