@@ -109,7 +109,8 @@ class Collapsed:
         drawn = region.run(key_run, place, effort, monitor)
         drawn = self._arranged(drawn)
         value = scores.of_graphs(drawn.graphs).sum(axis=1) + prior.log_prob(drawn.graphs)
-        weights, notes = self._weights(drawn, prior)
+        change = self._change_of_prior(drawn, prior)
+        weights, notes = self._weights(drawn, change)
         params = self.score.draw(key_functions, stats, drawn.graphs.astype(np.int8))
         told = _told(scores, place, drawn, value)
         return posterior.from_draws(
@@ -117,7 +118,7 @@ class Collapsed:
             self.score.scm(data),
             jax.tree.map(self._fold, params),
             data,
-            log_joint=self._fold(value),
+            log_joint=self._fold(value + change),
             weights=weights,
             provenance={**self._words(data), **told, "notes": [*notes, *told["notes"]]},
         )
@@ -125,7 +126,7 @@ class Collapsed:
     def log_score_of(
         self, data: Dataset, knowledge: Constraints, graph: Shaped[Array, "d d"]
     ) -> float:
-        """Log posterior of a graph with one order of its own, up to the draws' constant.
+        """Log posterior of a graph with one order of its own, order-modular.
 
         Beside the best of the draws (`provenance["search"]`) it tells a shortfall of the
         search from one of the score.
@@ -175,15 +176,19 @@ class Collapsed:
         leaf = np.asarray(leaf)
         return leaf.reshape(self.num_chains, -1, *leaf.shape[1:])
 
+    def _change_of_prior(self, drawn: Sampled, prior: Components) -> Float[np.ndarray, " s"]:
+        """Log ratio of the prior that is meant to the one that was sampled, orders aside."""
+        if self.order_modular:
+            return np.zeros(len(drawn.graphs))
+        meant = Components(*self.prior.components(drawn.graphs.shape[1], order_modular=False))
+        return meant.log_prob(drawn.graphs) - prior.log_prob(drawn.graphs)
+
     def _weights(
-        self, drawn: Sampled, prior: Components
+        self, drawn: Sampled, change: Float[np.ndarray, " s"]
     ) -> tuple[Float[np.ndarray, "chain draw"] | None, list[str]]:
         """Equal weights, or those that count each graph once."""
         if self.order_modular:
             return None, []
-        d = drawn.graphs.shape[1]
-        graph_modular = Components(*self.prior.components(d, order_modular=False))
-        change = graph_modular.log_prob(drawn.graphs) - prior.log_prob(drawn.graphs)
         weights, effective = _extensions.graph_modular_weights(drawn.graphs, change)
         note = (
             f"each graph counts once: draws are re-weighted by their number of orders, which "
@@ -227,8 +232,21 @@ def _told(
             "missing_edges": float(missing.probability.sum()),
         },
         "exchanges": [float(share) for share in drawn.exchanges],
+        "edge_log_odds": _edge_log_odds(place, drawn),
         "notes": _notes(names, place, missing, unrepresented),
     }
+
+
+def _edge_log_odds(place: Region, drawn: Sampled) -> list[dict[str, float]]:
+    """Prior log odds of an edge under each component, and the share of draws that had it."""
+    penalty = place.components.penalty
+    share = np.bincount(drawn.component, minlength=len(penalty)) / len(drawn.component)
+    if penalty.shape[1] < 2:
+        return []
+    odds = penalty[:, 1] - penalty[:, 0]
+    return [
+        {"log_odds": float(o), "share": float(s)} for o, s in zip(odds, share, strict=True) if s
+    ]
 
 
 def _notes(names, place: Region, missing: Outside, unrepresented: np.ndarray) -> list[str]:

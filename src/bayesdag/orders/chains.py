@@ -189,13 +189,15 @@ def _relocate(
     behind = _look(table, state.component, bare + step)
     # What each other node loses when `node` comes after it.
     loss = jnp.where(place == node, 0.0, _look(table, state.component, bare) - behind)
-    passed = jnp.stack([loss[state.order], table.stride[node, state.order].astype(jnp.float32)])
-    # Sums over the first 0, 1, ... d variables; at slot `now` stands `node`, with two zeros.
-    sums = jnp.matmul(passed, _earlier(len(place)), precision=lax.Precision.HIGHEST)
-    sums = jnp.where(place <= now, sums[:, :-1], sums[:, 1:])
-    own_index = table.base[node] + sums[1].astype(jnp.int32)
+    # Sums over the first 0, 1, ... d variables; at slot `now` stands `node`, with a zero.
+    ahead = jnp.matmul(loss[state.order], _earlier(len(place)), precision=lax.Precision.HIGHEST)
+    ahead = jnp.where(place <= now, ahead[:-1], ahead[1:])
+    # Indices may exceed what float32 can count, so they are summed as whole numbers.
+    seen = table.stride[node, state.order]
+    with_me = jnp.cumsum(seen)
+    own_index = table.base[node] + jnp.where(place <= now, with_me - seen, with_me)
     at = table.offset[node] + jnp.minimum(own_index, table.top[node])
-    total = table.values[state.component, at] + sums[0]
+    total = table.values[state.component, at] + ahead
     new = _categorical(uniform, beta * total)
     everyone = jnp.where(place == node, 0.0, behind).sum() + table.weight[state.component]
     # Those between the old and the new position step aside by one.
@@ -206,9 +208,7 @@ def _relocate(
     outside = (place < jnp.minimum(now, new)) | (place > jnp.maximum(now, new))
     return Replicas(
         order=jnp.where(place == new, node, jnp.where(outside, state.order, between)),
-        position=jnp.where(
-            place == node, new, position + aside.astype(jnp.int32) - up.astype(jnp.int32)
-        ),
+        position=jnp.where(place == node, new, position + aside - up),
         index=jnp.where(place == node, own_index[new], index),
         component=state.component,
         log_prob=total[new] + everyone,

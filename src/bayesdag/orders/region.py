@@ -122,8 +122,8 @@ def explore(key: Key, scores: LocalScores, prior: Components, effort: Effort) ->
         missing = outside(scores, region, drawn)
         probability = _update(lists, drawn, missing, refined)
         entered = _entering(probability, lists, required, effort.limits)
-        stage = f"chains {len(history)}"
-        history.append({"stage": stage, "best": float(value.max()), "entered": entered})
+        best = max(float(value.max()), log_score(scores, prior, refined.graph))
+        history.append({"stage": f"chains {len(history)}", "best": best, "entered": entered})
         starts = drawn.last
         region = dataclasses.replace(
             region, found=tuple(found), starts=starts, history=tuple(history)
