@@ -20,7 +20,7 @@ NEGLIGIBLE = 0.001
 # One this probable is worth another round of tables and chains.
 WORTH_A_ROUND = 0.01
 # Parents this certain may be taken for granted where a table is crowded.
-CERTAIN = 0.99
+CERTAIN = 0.999
 # Distinct parent sets of a node on which the others are tried.
 MOST_SETS = 40
 

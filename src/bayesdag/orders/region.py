@@ -99,38 +99,32 @@ class Sampled(NamedTuple):
 def explore(key: Key, scores: LocalScores, prior: Components, effort: Effort) -> Region:
     """Search, tables and short chains in turn, until nothing enters the tables."""
     key_search, key_start, key_rounds = jax.random.split(key, 3)
-    rng, required = generator(key_search), scores.knowledge.required
+    rng = generator(key_search)
     found, trees = find(rng, scores, prior, effort.num_starts)
     history = [{"stage": "search", "best": log_score(scores, prior, found[0].graph)}]
-    starts = _starts(generator(key_start), found, effort, required)
+    starts = _starts(generator(key_start), found, effort, scores.knowledge.required)
     probability = candidates.of_search(scores, trees.penalty, found, MARGIN)
     everyone = scores.num_variables - 1 <= effort.limits.plain
     if everyone:
         probability = np.maximum(probability, ~scores.knowledge.forbidden * 0.5)
     known: dict[tuple, NodeTable] = {}
     for key_round in jax.random.split(key_rounds, effort.max_rounds):
-        lists = candidates.choose(probability, required, effort.limits)
+        lists = candidates.choose(probability, scores.knowledge.required, effort.limits)
         node_tables = _tabulate(scores, lists, known)
         components = prior.near(found[0].graph)
         region = Region(tuple(found), components, lists, node_tables, starts, tuple(history))
-        if everyone:
+        if everyone or history[-1].get("entered") == 0:
             break
         drawn = run(key_round, region, effort, trial=True)
         value = scores.of_graphs(drawn.graphs).sum(axis=1) + prior.log_prob(drawn.graphs)
         refined = search.search(rng, trees, drawn.orders[np.argmax(value)])
         found = sorted([*found, refined], key=lambda result: -result.value)
-        missing = outside(scores, region, drawn)
-        probability = _update(lists, drawn, missing, refined)
-        entered = _entering(probability, lists, required, effort.limits)
+        probability = _update(lists, drawn, outside(scores, region, drawn), refined)
         best = max(float(value.max()), log_score(scores, prior, refined.graph))
+        entered = _entering(probability, lists, scores.knowledge.required, effort.limits)
         history.append({"stage": f"chains {len(history)}", "best": best, "entered": entered})
         starts = drawn.last
-        region = dataclasses.replace(
-            region, found=tuple(found), starts=starts, history=tuple(history)
-        )
-        if entered == 0:
-            break
-    return region
+    return dataclasses.replace(region, found=tuple(found), starts=starts, history=tuple(history))
 
 
 def find(
@@ -237,8 +231,10 @@ def _update(
     inside = np.zeros(missing.probability.shape, dtype=bool)
     for node in range(len(inside)):
         inside[list(lists.inside(node)), node] = True
-    seen = drawn.graphs.mean(axis=0) + candidates.WORTH_A_ROUND
-    updated = np.where(inside, seen, missing.probability)
+    seen = drawn.graphs.mean(axis=0)
+    favoured = np.minimum(seen + candidates.WORTH_A_ROUND, 0.99 * candidates.CERTAIN)
+    favoured = np.where(seen >= candidates.CERTAIN, seen, favoured)
+    updated = np.where(inside, favoured, missing.probability)
     return np.where(refined.graph != 0, np.maximum(updated, 0.5), updated)
 
 
