@@ -112,7 +112,7 @@ class Collapsed:
         change = self._change_of_prior(drawn, prior)
         weights, notes = self._weights(drawn, change)
         params = self.score.draw(key_functions, stats, drawn.graphs.astype(np.int8))
-        told = _told(scores, place, drawn, value)
+        told = _told(scores, prior, place, drawn, value)
         return posterior.from_draws(
             self._fold(drawn.graphs),
             self.score.scm(data),
@@ -208,7 +208,11 @@ class Collapsed:
 
 
 def _told(
-    scores: LocalScores, place: Region, drawn: Sampled, value: Float[np.ndarray, " s"]
+    scores: LocalScores,
+    prior: Components,
+    place: Region,
+    drawn: Sampled,
+    value: Float[np.ndarray, " s"],
 ) -> dict[str, Any]:
     """What was searched, what the tables hold, and what they may have lost."""
     names = scores.knowledge.names
@@ -218,7 +222,7 @@ def _told(
     return {
         "search": {
             "stages": stages,
-            "starts": [result.value for result in place.found],
+            "found": [region.log_score(scores, prior, result.graph) for result in place.found],
             "num_scores": scores.num_computed,
         },
         "tables": {
