@@ -1,8 +1,9 @@
 """The paper's engine: SG-MCMC for potentials and functions, a variational q for the edges.
 
-Chains share one network q(W|p), as in Algorithm 1, so they are not fully independent. The
-straight-through gradient of the order is biased: temperature 1 is exact for the functions
-given a graph, and an approximation for the graphs. `collapsed` is the exact engine.
+Chains share one network q(W|p), as in Algorithm 1, unless told otherwise. The straight-through
+gradient of the order is biased (at the best functions the energy does not change to first
+order when an edge weakens, so nothing holds an order in place): temperature 1 is exact for the
+functions given a graph, and an approximation for the graphs. `collapsed` is the exact engine.
 """
 
 import dataclasses
@@ -22,8 +23,9 @@ from bayesdag.edges.bernoulli import Bernoulli
 from bayesdag.energy import Batch, Energy, Gradient, spread
 from bayesdag.knowledge import Constraints
 from bayesdag.mechanisms.neural import Neural
-from bayesdag.methods import _chains, _joint_draws, _presets
-from bayesdag.methods._chains import Context, Draw, State
+from bayesdag.methods import _chains, _graph_draws, _joint_draws, _presets
+from bayesdag.methods._chains import Context, State
+from bayesdag.methods._graph_draws import Draw
 from bayesdag.noises.gaussian import Gaussian
 from bayesdag.posterior import Posterior
 from bayesdag.priors import DensityGrid, StructurePrior, Uniform
@@ -71,6 +73,8 @@ class BayesDAG:
         potential_scale: prior deviation of the potentials.
         init_scale: their deviation at the start.
         tile_rows: rows handled at once; None chooses by device.
+        share_edges: one network q(W|p) for all chains, as in Algorithm 1: it learns faster, but
+            ties the chains together; False: one each, and independent chains.
         raw: work in the original units, whatever the scaling of the data.
         point_noise: learn σ by Adam without a prior, as published, instead of sampling it.
         follow_mask: let the gradient in p run through q(W|p) too, as published.
@@ -98,6 +102,7 @@ class BayesDAG:
     potential_scale: float = 0.1
     init_scale: float = 0.01
     tile_rows: int | None = None
+    share_edges: bool = True
     raw: bool = False
     point_noise: bool = False
     follow_mask: bool = False
@@ -144,7 +149,11 @@ class BayesDAG:
             "noise": self._init_chains(self.noise, key_noise, d),
         }
         learned = {name: params.pop(name) for name in self._learned}
-        learned["edges"] = self.edges.init(key_edges, d)
+        learned["edges"] = (
+            self.edges.init(key_edges, d)
+            if self.share_edges
+            else self._init_chains(self.edges, key_edges, d)
+        )
         carry = jax.tree.map(
             lambda x: jnp.broadcast_to(x, (self.num_chains, *x.shape)), self.relaxation.init(d)
         )
@@ -182,15 +191,7 @@ class BayesDAG:
 
     def keep(self, key: Key, state: State, context: Context) -> Params:
         """The joint draw (p, W, Θ, σ) of every chain, with its graph."""
-
-        def one(key: Key, coordinates: Array) -> tuple[Array, Array, Array]:
-            potentials, _ = self._lift(coordinates, context)
-            mask = self.edges.sample(state.learned["edges"], key, potentials)
-            mask = dagspace.confine(mask, context.support)
-            return potentials, mask, dagspace.graph(mask, potentials)
-
-        keys = jax.random.split(key, self.num_chains)
-        potentials, mask, graph = jax.vmap(one)(keys, state.potentials.position)
+        potentials, mask, graph = _graph_draws.sample(self, key, state, context)
         binary = {"mask": mask.astype(jnp.int8), "graph": graph.astype(jnp.int8)}
         return {"potentials": potentials, **binary, **self._params(state)}
 
@@ -235,7 +236,7 @@ class BayesDAG:
         soft: bool = False,
     ) -> tuple[Draw, Gradient]:
         """W ~ q(W|p), then the data's gradient in the graph and in what is wanted."""
-        draw = self._draw(key, state, context, soft)
+        draw = _graph_draws.differentiable(self, key, state, context, soft)
         at = _chains.over_chains(
             lambda g, p: self.energy.data_gradient(g, p, batch, wanted),
             one_by_one=self._keeps_in_cache,
@@ -243,42 +244,11 @@ class BayesDAG:
         slope = at(draw.graphs, self._params(state))
         return draw, slope
 
-    def _draw(self, key: Key, state: State, context: Context, soft: bool) -> Draw:
-        """Graphs τ(W, p) of all chains; `soft` when the gradient in p is wanted too."""
-        keys = jax.random.split(key, self.num_chains)
-
-        def all_chains(coordinates: Array, edge_params: Params) -> tuple:
-            def one(key: Key, coordinates: Array, carry: Params) -> tuple:
-                potentials, _ = self._lift(coordinates, context)
-                order, permutation, carry = self._order(key, potentials, carry, soft)
-                seen = potentials if self.follow_mask else jax.lax.stop_gradient(potentials)
-                mask = self.edges.sample(edge_params, key, seen, permutation)  # pyright: ignore
-                graph = dagspace.confine(mask, context.support) * order
-                entropy = self.edges.entropy(edge_params, seen)
-                return (graph, entropy), carry
-
-            return jax.vmap(one)(keys, coordinates, state.carry)
-
-        (graphs, entropy), pull, carry = jax.vjp(
-            all_chains, state.potentials.position, state.learned["edges"], has_aux=True
-        )
-        return Draw(graphs, entropy, pull, carry)
-
-    def _order(self, key: Key, potentials: Array, carry: Params, soft: bool) -> tuple:
-        """The order, the rank matrix where its gradient is followed, and the carry."""
-        if not soft:
-            return dagspace.order(potentials), None, carry
-        if self.follow_mask and hasattr(self.relaxation, "permutation"):
-            permutation, carry = self.relaxation.permutation(potentials, carry)  # pyright: ignore
-            return dagspace.order_of(permutation), permutation, carry
-        order, carry = self.relaxation(key, potentials, carry)
-        return order, None, carry
-
     def _move_potentials(
         self, key: Key, state: State, draw: Draw, slope: Gradient, context: Context, batch: Batch
     ) -> State:
         """SG-MCMC on p: the data's gradient pulled back through the order, and the prior's."""
-        cost = jax.vmap(jax.grad(lambda c: self.energy.potentials(*self._lift(c, context))))
+        cost = jax.vmap(jax.grad(lambda c: self.energy.potentials(*self.lift(c, context))))
         at_graph = slope.graph.sum(axis=1) + self._structure_slope(draw, context)
 
         def pull(at_graph: Array) -> Array:
@@ -340,10 +310,11 @@ class BayesDAG:
     def _params(self, state: State) -> Params:
         return {**state.params.position, **{name: state.learned[name] for name in self._learned}}
 
-    def _lift(self, coordinates: Array, context: Context) -> tuple[Array, Array]:
+    def lift(self, coordinates: Array, context: Context) -> tuple[Array, Array]:
+        """Potentials that agree with what is required, and the log volume of the map."""
         return dagspace.lift(coordinates, context.support, self.potential_scale)
 
-    def _init_chains(self, part: Mechanism | Noise, key: Key, d: int) -> Params:
+    def _init_chains(self, part: Mechanism | Noise | Edges, key: Key, d: int) -> Params:
         keys = jax.random.split(key, self.num_chains)
         return jax.vmap(lambda key: part.init(key, d))(keys)
 

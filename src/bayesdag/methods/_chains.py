@@ -38,22 +38,6 @@ class State(NamedTuple):
     rows: Int[Array, " n"]
 
 
-class Draw(NamedTuple):
-    """Graphs of all chains, and the way back from them.
-
-    Attributes:
-        graphs: (chain, d, d).
-        entropy: of q(W|p) for each chain.
-        pull: gradients in (graphs, entropy) -> gradients in (coordinates, φ).
-        carry: of the relaxation.
-    """
-
-    graphs: Float[Array, "chain d d"]
-    entropy: Float[Array, " chain"]
-    pull: Callable
-    carry: Any
-
-
 class Context(NamedTuple):
     """What the chains read and never change.
 

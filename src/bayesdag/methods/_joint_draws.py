@@ -69,9 +69,11 @@ def _provenance(method: Any, clipped: float) -> dict[str, Any]:
     else:
         prior = f"order-modular: every edge costs {method.sparsity:g} nats"
     notes = [
-        "chains share the network of q(W|p); the gradient of the order is a straight-through "
-        "estimate, so edge probabilities are approximate"
+        "the gradient of the order is a straight-through estimate, so edge probabilities are "
+        "approximate"
     ]
+    if method.share_edges:
+        notes.append("the chains share one network q(W|p), so they are not fully independent")
     if of_potentials != of_params:
         notes.append(f"the temperature of the potentials is {of_potentials:g}")
     if clipped > 0:

@@ -90,7 +90,8 @@ def _quick(method: type) -> Any:
     return method(
         mechanism=Linear(intercept=False, init_scale=0.1),
         num_chains=64,
-        num_warmup=1500,
+        num_warmup=1000,
         num_samples=20,
         thinning=25,
+        share_edges=False,
     )

@@ -114,15 +114,15 @@ def _assignment_forward(settings: Sinkhorn, scores: Graph, columns: Array) -> tu
 def _assignment_backward(settings: Sinkhorn, soft: Graph, cotangents: tuple) -> tuple:
     """Gradient in the scores: both sums of dP = P ⊙ (dM - da 1ᵀ - 1 dbᵀ) must vanish.
 
-    Eliminating the row duals leaves a d x d system that stays finite where the 2d x 2d one
-    becomes singular in float32.
+    Eliminating the row duals, with the row sums as they are, leaves a d x d system that is
+    positive semidefinite at any tolerance; the 2d x 2d one becomes singular in float32.
     """
     product = soft * cotangents[0]
     rows, columns = product.sum(axis=1), product.sum(axis=0)
-    identity = jnp.eye(soft.shape[0], dtype=soft.dtype)
-    system = (1 + settings.ridge) * identity - soft.T @ soft
-    column_dual = jnp.linalg.solve(system, columns - soft.T @ rows)
-    row_dual = rows - soft @ column_dual
+    scaled = soft / soft.sum(axis=1, keepdims=True)
+    system = jnp.diag(soft.sum(axis=0) + settings.ridge) - soft.T @ scaled
+    column_dual = jnp.linalg.solve(system, columns - scaled.T @ rows)
+    row_dual = (rows - soft @ column_dual) / soft.sum(axis=1)
     return product - soft * (row_dual[:, None] + column_dual[None, :]), jnp.zeros_like(rows)
 
 
