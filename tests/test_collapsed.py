@@ -92,6 +92,17 @@ def wide_data():
     return read(values)
 
 
+def test_lists_that_are_too_narrow_say_what_they_leave_out():
+    posterior = fit(few_rows(), dataclasses.replace(QUICK, max_candidates=1), seed=6)
+    tables = posterior.provenance["tables"]
+    assert sum(tables["candidates"].values()) < 12
+    assert tables["crowded"]
+    assert tables["missing_edges"] > 0.02
+    assert tables["missing_log_mass"] > 0.02
+    assert any("candidate lists leave out" in note for note in posterior.provenance["notes"])
+
+
+@pytest.mark.slow
 def test_narrow_lists_widen_until_the_mass_is_inside_and_say_what_is_left_out():
     narrow = dataclasses.replace(QUICK, max_candidates=4)
     posterior = fit(wide_data(), narrow, seed=6)

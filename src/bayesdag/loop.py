@@ -124,7 +124,7 @@ def advance(
 
     def body(progress: Progress) -> Progress:
         key_step, key_keep = _keys(key, progress.step)
-        state, stats = kernel.step(key_step, progress.step, progress.state, context)
+        state, stats = _step(key_step, kernel, progress.step, progress.state, context)
         # The slot of the current block is overwritten until the block's last step: a write
         # each step costs less than the copies a conditional write would cause.
         slot = jnp.maximum(progress.step - schedule.num_warmup, 0) // schedule.thinning
@@ -140,12 +140,18 @@ def advance(
     return jax.lax.while_loop(lambda p: p.step < until, body, progress)
 
 
+@partial(jax.jit, static_argnums=1)
+def _step(key: Key | Keys, kernel: Kernel, step: Array, state: Any, context: Any) -> Any:
+    """One step; compiled on its own so that it is traced once, for its shape and for the loop."""
+    return kernel.step(key, step, state, context)
+
+
 def _begin(
     key: Key | Keys, kernel: Kernel, state: Any, context: Any, schedule: Schedule
 ) -> Progress:
     """An empty buffer in the shape of what the kernel keeps."""
     step = jnp.zeros((), jnp.int32)
-    _, stats = jax.eval_shape(kernel.step, key, step, state, context)
+    _, stats = jax.eval_shape(_step, key, kernel, step, state, context)
     draw = jax.eval_shape(kernel.keep, key, state, context)
     draws = jax.tree.map(lambda x: jnp.zeros((schedule.num_samples, *x.shape), x.dtype), draw)
     stats = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), stats)

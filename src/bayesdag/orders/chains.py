@@ -95,8 +95,7 @@ class OrderChains:
 
 def init(table: Lookup, orders: Int[Array, "l t d"], component: Int[Array, "l t"]) -> State:
     """Replicas that start from the given orders."""
-    place = jax.jit(jax.vmap(jax.vmap(partial(_place, table))))
-    replicas = place(jnp.asarray(orders, jnp.int32), jnp.asarray(component, jnp.int32))
+    replicas = _placed(table, jnp.asarray(orders, jnp.int32), jnp.asarray(component, jnp.int32))
     num_ladders, num_rungs = replicas.log_prob.shape
     return State(replicas, jnp.zeros((num_ladders, num_rungs - 1), jnp.float32))
 
@@ -109,10 +108,10 @@ def ladders(num_ladders: int, num_rungs: int, hottest: float) -> Float32[JaxArra
 
 def _sweep(key: Key, state: Replicas, table: Lookup, beta: JaxArray) -> tuple[Replicas, JaxArray]:
     d = table.base.shape[0]
-    key_common, key_each = jax.random.split(key)
-    # All random numbers of a sweep at once: many small calls would double the time to compile.
-    common = jax.random.uniform(key_common, (d, 3))
-    each = jax.random.uniform(key_each, (d + 3, *beta.shape))
+    # All random numbers of a sweep at once: every further call costs time to compile.
+    uniform = jax.random.uniform(key, (3 * d + (d + 3) * beta.size,))
+    common = uniform[: 3 * d].reshape(d, 3)
+    each = uniform[3 * d :].reshape(d + 3, *beta.shape)
 
     def move(state: Replicas, uniform: tuple[JaxArray, JaxArray]) -> tuple[Replicas, None]:
         return _move(*uniform, state, table, beta), None
@@ -176,6 +175,9 @@ def _place(table: Lookup, order: JaxArray, component: JaxArray) -> Replicas:
     index = table.base + jnp.where(earlier, table.stride, 0).sum(axis=1, dtype=jnp.int32)
     log_prob = _look(table, component, index).sum() + table.weight[component]
     return Replicas(order, position, index, component, log_prob)
+
+
+_placed = jax.jit(jax.vmap(jax.vmap(_place, (None, 0, 0)), (None, 0, 0)))
 
 
 def _relocate(
