@@ -48,7 +48,7 @@ def test_show_tells_errors_and_the_state_of_the_chains(bayesdag):
     assert shown["diagnostics"]["num_chains"] == 1
     assert {v["variable"] for v in shown["check"]["variables"]} == {"rain", "soil", "crop", "price"}
     text = answer(bayesdag, "show", "seed0.nc", "--data", "toy.csv")
-    assert "One run" in text
+    assert "independent draws" in text
     assert "Does the model fit?" in text
 
 

@@ -18,12 +18,12 @@ def chains(rng, probability, num_chains=4, num_draws=200):
     return np.triu(on, k=1).astype(np.int8)
 
 
-def diagnose(graphs, log_joint=None, rng=None):
+def diagnose(graphs, log_joint=None, rng=None, independent=False):
     weights = np.full(graphs.shape[:2], 1 / graphs[..., 0, 0].size)
     rng = rng or np.random.default_rng(0)
     log_joint = rng.normal(size=graphs.shape[:2]) if log_joint is None else log_joint
     stats = {"log_joint": log_joint, "num_edges": graphs.sum(axis=(2, 3)).astype(float)}
-    return diagnostics.diagnose(graphs, weights, stats, NAMES)
+    return diagnostics.diagnose(graphs, weights, stats, NAMES, independent)
 
 
 def state(found, name):
@@ -109,6 +109,12 @@ def test_one_run_says_so_instead_of_an_r_hat(seed):
     assert found.verdict.startswith("One run of 200 draws")
     assert "num_chains=4" in found.verdict
     assert found.converged is None
+
+
+def test_draws_without_a_chain_need_not_mix(seed):
+    found = diagnose(chains(np.random.default_rng(seed), 0.5, num_chains=1), independent=True)
+    assert found.verdict.startswith("200 independent draws")
+    assert "num_chains" not in found.verdict
 
 
 def test_chains_too_short_to_split_say_so(seed):

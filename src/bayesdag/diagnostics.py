@@ -53,6 +53,7 @@ class Diagnostics:
         quantities: everything that was watched.
         scatter: standard deviation between chains of each edge probability.
         names: column names.
+        independent: whether the method draws without a chain, so that nothing has to mix.
     """
 
     num_chains: int
@@ -62,6 +63,7 @@ class Diagnostics:
     quantities: tuple[Quantity, ...]
     scatter: Float[np.ndarray, "d d"]
     names: tuple[str, ...]
+    independent: bool = False
 
     @property
     def comparable(self) -> bool:
@@ -114,11 +116,16 @@ class Diagnostics:
         }
 
     def _verdict_on_chains(self) -> list[str]:
+        if self.independent:
+            return [
+                f"{self.num_chains * self.num_draws} independent draws ({self.num_distinct} "
+                "different graphs): the method uses no chain, so nothing has to mix."
+            ]
         if self.num_chains == 1:
             return [
                 f"One run of {self.num_draws} draws ({self.num_distinct} different graphs): there "
-                "is nothing to compare it with, so no R-hat. If the method samples by a chain, "
-                "fit again with num_chains=4, or merge runs with other seeds."
+                "is nothing to compare it with, so no R-hat. Fit again with num_chains=4, or "
+                "merge runs with other seeds."
             ]
         if not self.comparable:
             return [
@@ -171,6 +178,7 @@ def diagnose(
     weights: Weights,
     stats: Mapping[str, Float[np.ndarray, "chain draw"]],
     names: Sequence[str],
+    independent: bool = False,
 ) -> Diagnostics:
     """Compares the chains on log joint, edge count, ancestors of each node, and edges."""
     different, index = graph_facts.unique_graphs(graphs)
@@ -193,6 +201,7 @@ def diagnose(
         quantities=tuple(quantities),
         scatter=chain_probabilities(graphs, weights).std(axis=0),
         names=tuple(names),
+        independent=independent,
     )
 
 

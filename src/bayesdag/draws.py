@@ -12,7 +12,7 @@ from bayesdag import graphs as graph_facts
 from bayesdag.types import Draws, Weights
 
 Values = Shaped[np.ndarray, "chain draw *rest"]
-BLOCK = 512
+BLOCK = 64  # a block of floats fits the cache
 FEWEST_DRAWS = 4  # a chain is split in two, and a half needs a variance
 
 

@@ -97,7 +97,7 @@ def _provenance(posteriors: Sequence[Posterior], seeds: list[int]) -> dict[str, 
     versions = sorted({str(p.provenance.get("version")) for p in posteriors})
     if len(versions) > 1:
         notes.append(f"merged from runs of versions {', '.join(versions)}")
-    told = {key: value for key, value in first.items() if key in {*_SAME, "version"}}
+    told = {key: value for key, value in first.items() if key in {*_SAME, "version", "independent"}}
     return {**told, "seed": seeds, "merged": len(posteriors), "notes": notes}
 
 

@@ -206,7 +206,8 @@ class Posterior:
 
     def diagnostics(self) -> Diagnostics:
         """Whether the chains agree, with a verdict in words."""
-        return diagnostics.diagnose(self.graphs, self.weights, self.stats, self.names)
+        independent = bool(self.provenance.get("independent", False))
+        return diagnostics.diagnose(self.graphs, self.weights, self.stats, self.names, independent)
 
     def check(self, data: Any, seed: int = 0) -> Check:
         """Whether the model fits the rows it was fitted to, with warnings in words."""
@@ -308,7 +309,8 @@ def from_draws(
         graphs: (chain, draw, d, d).
         params: every leaf with leading dimensions (chain, draw).
         log_joint: (chain, draw), up to a constant that all draws share.
-        provenance: at least `model`, `prior` and `temperature`, in words.
+        provenance: at least `model`, `prior` and `temperature`, in words; `independent` where
+            no chain was needed.
     """
     graphs = np.asarray(graphs, dtype=np.int8)
     shape = graphs.shape[:2]

@@ -84,7 +84,9 @@ def test_diagnostics_and_checks(posterior):
     found = posterior.diagnostics()
     assert found.verdict
     assert found.num_distinct == len(graphs.unique_graphs(posterior.graphs)[0])
-    assert (found.num_chains == 1) == found.verdict.startswith("One run")
+    assert found.independent == ("independent draws" in found.verdict)
+    alone = found.num_chains == 1 and not found.independent
+    assert alone == found.verdict.startswith("One run")
     json.dumps(found.summary())
     checked = posterior.check(toy_frame())
     assert checked.table()["variable"].tolist() == list(NAMES)

@@ -55,6 +55,7 @@ def posterior_of_graphs(
             "model": "linear functions with Gaussian noise",
             "prior": "none on graphs, they are given; BGe on the functions",
             "temperature": 1.0,
+            "independent": True,
             "notes": [f"yardstick: {note}"],
         },
     )

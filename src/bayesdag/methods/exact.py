@@ -190,6 +190,7 @@ class Exact:
             f"noise, integrated out ({type(self.score).__name__})",
             "prior": f"{reading}: {self.prior.describe()}",
             "temperature": 1.0,
+            "independent": True,
             "notes": [f"{exact} probabilities are exact, and the draws are independent"],
         }
 
