@@ -26,7 +26,7 @@ from bayesdag import loop
 from bayesdag.data import Dataset
 from bayesdag.knowledge import Constraints
 from bayesdag.methods import _chains
-from bayesdag.methods._bayesdag import BayesDAG
+from bayesdag.methods.bayesdag import BayesDAG
 
 PRESETS = {10: "paper-er10", 20: "paper-er20", 30: "paper-er30", 50: "paper-er50"}
 

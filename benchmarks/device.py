@@ -21,7 +21,7 @@ import bayesdag
 from bayesdag import metrics
 from bayesdag.datasets.synthetic import Synthetic
 from bayesdag.knowledge import Constraints
-from bayesdag.methods._bayesdag import BayesDAG
+from bayesdag.methods.bayesdag import BayesDAG
 
 EPOCHS = 700
 SEED = 900

@@ -23,7 +23,7 @@ from bayesdag import loop, metrics
 from bayesdag.data import Dataset
 from bayesdag.knowledge import Constraints
 from bayesdag.methods import _chains
-from bayesdag.methods._bayesdag import BayesDAG
+from bayesdag.methods.bayesdag import BayesDAG
 from bayesdag.scm import SCM
 
 GRAPHS_A_CHAIN = 10

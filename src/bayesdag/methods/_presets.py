@@ -90,8 +90,8 @@ def _quick(method: type) -> Any:
     return method(
         mechanism=Linear(intercept=False, init_scale=0.1),
         num_chains=64,
-        num_warmup=1000,
-        num_samples=20,
-        thinning=25,
+        num_warmup=300,
+        num_samples=10,
+        thinning=10,
         share_edges=False,
     )

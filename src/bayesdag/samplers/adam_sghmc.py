@@ -7,15 +7,15 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Int
 
-from bayesdag.samplers._trees import normal_like, share_of_zeros, smooth
+from bayesdag.samplers._trees import Vector, flatten, normal, share_of_zeros, smooth
 from bayesdag.types import Array, Key, Params
 
 
 class State(NamedTuple):
-    """One chain; every tree has the structure of `position`.
+    """One chain; everything but `position` is a vector with an entry for each unknown.
 
     Attributes:
-        position: the unknowns.
+        position: the unknowns, a tree.
         momentum: `r`.
         second_moment: `V`, moving average of the squared gradient.
         grad_variance: moving average of the variance that mini-batches give the gradient.
@@ -23,9 +23,9 @@ class State(NamedTuple):
     """
 
     position: Params
-    momentum: Params
-    second_moment: Params
-    grad_variance: Params
+    momentum: Vector
+    second_moment: Vector
+    grad_variance: Vector
     count: Int[Array, ""]
 
 
@@ -71,7 +71,7 @@ class AdamSGHMC:
 
     def init(self, position: Params) -> State:
         """At rest at `position`."""
-        zeros = jax.tree.map(jnp.zeros_like, position)
+        zeros = jnp.zeros_like(flatten(position)[0])
         return State(position, zeros, zeros, zeros, jnp.zeros((), jnp.int32))
 
     def step(
@@ -85,39 +85,28 @@ class AdamSGHMC:
             grad: gradient of the energy at `state.position`.
             grad_variance: variance of `grad` due to the choice of rows; None: no such noise.
         """
-        moment = self._second_moment(state, grad)
-        gain = jax.tree.map(self._gain, moment)
+        position, restore = flatten(state.position)
+        slope = flatten(grad)[0]
+        moment = self._second_moment(state, slope)
+        gain = self._gain(moment)
         spread = state.grad_variance
         if grad_variance is not None:
-            spread = smooth(spread, grad_variance, self.moment_decay, state.count)
-        noise = jax.tree.map(
-            lambda g, v, z: jnp.sqrt(self._noise_variance(g, v)) * z,
-            gain,
-            spread,
-            normal_like(key, state.position),
-        )
-        momentum = jax.tree.map(
-            lambda r, g, u, z: self.momentum_decay * r - self.step_size * g * u + z,
-            state.momentum,
-            gain,
-            grad,
-            noise,
-        )
-        position = jax.tree.map(
-            lambda x, g, r: x + self.step_size * g * r, state.position, gain, momentum
-        )
-        return State(position, momentum, moment, spread, state.count + 1)
+            spread = smooth(spread, flatten(grad_variance)[0], self.moment_decay, state.count)
+        noise = jnp.sqrt(self._noise_variance(gain, spread)) * normal(key, position)
+        momentum = self.momentum_decay * state.momentum - self.step_size * gain * slope + noise
+        position = position + self.step_size * gain * momentum
+        return State(restore(position), momentum, moment, spread, state.count + 1)
 
     def clipped_share(self, state: State) -> Array:
         """Share of coordinates where mini-batches alone are noisier than the target."""
-        gain = jax.tree.map(self._gain, state.second_moment)
-        return share_of_zeros(jax.tree.map(self._noise_variance, gain, state.grad_variance))
+        gain = self._gain(state.second_moment)
+        return share_of_zeros(self._noise_variance(gain, state.grad_variance))
 
-    def _second_moment(self, state: State, grad: Params) -> Params:
+    def _second_moment(self, state: State, slope: Vector) -> Vector:
         decay: float | Array = self.moment_decay
         if self.num_adapt is not None:
             decay = jnp.where(state.count < self.num_adapt, self.moment_decay, 1.0)
-        return jax.tree.map(lambda v, u: decay * v + (1 - decay) * u**2, state.second_moment, grad)
+        return decay * state.second_moment + (1 - decay) * slope**2
 
     def _gain(self, second_moment: Array) -> Array:
         inner = jnp.sqrt(self.inner_damping + second_moment)

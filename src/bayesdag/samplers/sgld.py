@@ -3,11 +3,10 @@
 from dataclasses import dataclass
 from typing import NamedTuple
 
-import jax
 import jax.numpy as jnp
 from jaxtyping import Int
 
-from bayesdag.samplers._trees import normal_like, share_of_zeros, smooth
+from bayesdag.samplers._trees import Vector, flatten, normal, share_of_zeros, smooth
 from bayesdag.types import Array, Key, Params
 
 
@@ -15,13 +14,13 @@ class State(NamedTuple):
     """One chain.
 
     Attributes:
-        position: the unknowns.
+        position: the unknowns, a tree.
         grad_variance: moving average of the variance that mini-batches give the gradient.
         count: steps so far.
     """
 
     position: Params
-    grad_variance: Params
+    grad_variance: Vector
     count: Int[Array, ""]
 
 
@@ -43,7 +42,7 @@ class SGLD:
 
     def init(self, position: Params) -> State:
         """A chain at `position`."""
-        zeros = jax.tree.map(jnp.zeros_like, position)
+        zeros = jnp.zeros_like(flatten(position)[0])
         return State(position, zeros, jnp.zeros((), jnp.int32))
 
     def step(
@@ -57,21 +56,17 @@ class SGLD:
             grad: gradient of the energy at `state.position`.
             grad_variance: variance of `grad` due to the choice of rows; None: no such noise.
         """
+        position, restore = flatten(state.position)
         spread = state.grad_variance
         if grad_variance is not None:
-            spread = smooth(spread, grad_variance, self.moment_decay, state.count)
-        position = jax.tree.map(
-            lambda x, u, v, z: x - self.step_size * u + jnp.sqrt(self._noise_variance(v)) * z,
-            state.position,
-            grad,
-            spread,
-            normal_like(key, state.position),
-        )
-        return State(position, spread, state.count + 1)
+            spread = smooth(spread, flatten(grad_variance)[0], self.moment_decay, state.count)
+        noise = jnp.sqrt(self._noise_variance(spread)) * normal(key, position)
+        position = position - self.step_size * flatten(grad)[0] + noise
+        return State(restore(position), spread, state.count + 1)
 
     def clipped_share(self, state: State) -> Array:
         """Share of coordinates where mini-batches alone are noisier than the target."""
-        return share_of_zeros(jax.tree.map(self._noise_variance, state.grad_variance))
+        return share_of_zeros(self._noise_variance(state.grad_variance))
 
     def _noise_variance(self, grad_variance: Array) -> Array:
         wanted = 2 * self.step_size * self.noise_scale**2

@@ -135,7 +135,7 @@ class BayesDAG:
         datasets = [_chains.in_original_units(data) for data in datasets] if self.raw else datasets
         context = _chains.context(datasets, knowledge)
         _, n, d = context.x.shape
-        state = jax.jit(jax.vmap(lambda key: self.start(key, n, d)))(keys)
+        state = _start(self, keys, n, d)
         schedule = loop.Schedule(self.num_warmup, self.num_samples, self.thinning)
         done = loop.run(keys, _chains.Together(self), state, context, schedule, monitor)
         return _joint_draws.posteriors(self, done, datasets, context)
@@ -345,7 +345,7 @@ class BayesDAG:
 
     @cached_property
     def _optimiser(self) -> optax.GradientTransformation:
-        return optax.adam(self.learning_rate)
+        return optax.flatten(optax.adam(self.learning_rate))  # one vector compiles faster
 
     @property
     def _learned(self) -> tuple[str, ...]:
@@ -358,6 +358,12 @@ class BayesDAG:
     @property
     def _all(self) -> tuple[str, ...]:
         return ("mechanism", "noise")
+
+
+@partial(jax.jit, static_argnums=(0, 2, 3))
+def _start(method: BayesDAG, keys: Keys, num_rows: int, d: int) -> State:
+    """The chains of every data set; compiled once for equal settings and shapes."""
+    return jax.vmap(lambda key: method.start(key, num_rows, d))(keys)
 
 
 def _add(first: Params, second: Params) -> Params:
