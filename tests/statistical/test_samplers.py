@@ -44,7 +44,6 @@ SAMPLERS = [AdamSGHMC(num_adapt=NUM_WARMUP), SGLD(step_size=1e-5)]
 
 
 @pytest.mark.slow
-@pytest.mark.slow
 @pytest.mark.parametrize("sampler", SAMPLERS, ids=["adam_sghmc", "sgld"])
 def test_mini_batches_leave_the_temperature_at_one(sampler, key):
     ratio, error = variance_ratio(sampler, key, correct=True)
@@ -52,7 +51,6 @@ def test_mini_batches_leave_the_temperature_at_one(sampler, key):
     assert abs(ratio - 1) < 0.05 + 2 * error
 
 
-@pytest.mark.slow
 @pytest.mark.slow
 def test_without_the_correction_mini_batches_heat_the_chain(key):
     ratio, error = variance_ratio(SAMPLERS[0], key, correct=False)
