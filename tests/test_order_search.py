@@ -6,9 +6,10 @@ from hypothesis import strategies as st
 from bayesdag import graphs as facts
 from bayesdag.data import read
 from bayesdag.knowledge import Constraints
-from bayesdag.orders import candidates, search
+from bayesdag.orders import candidates, region, search
 from bayesdag.orders.local_scores import LocalScores
 from bayesdag.orders.parent_trees import ParentTrees, mask_of, members
+from bayesdag.orders.prior import Components
 from bayesdag.orders.search import Found
 from bayesdag.scores.bge import BGe
 from bayesdag.scores.linear import LinearGaussian
@@ -187,3 +188,35 @@ def test_reversals_of_found_edges_are_candidates_too(seed):
     found = [Found(np.array([2, 1, 0, 3]), graph, 0.0)]
     rough = candidates.of_search(scores, np.full(4, -50.0) * np.arange(4), found, 30.0)
     assert rough[2, 1] > rough[1, 2] > 0.1 > rough[0, 3]
+
+
+def test_other_parents_of_a_child_are_candidates_too(seed):
+    scores = local_scores(seed, 4)
+    graph = np.zeros((4, 4), dtype=np.int8)
+    graph[[0, 3], 1] = 1
+    found = [Found(np.array([0, 3, 1, 2]), graph, 0.0)]
+    rough = candidates.of_search(scores, np.full(4, -50.0) * np.arange(4), found, 30.0)
+    assert rough[0, 3] == rough[3, 0] == 0.25
+    assert rough[0, 1] > rough[1, 0] > rough[0, 3] > rough[2, 3]
+
+
+def test_further_searches_start_from_the_best_result_and_lose_nothing(seed):
+    scores = local_scores(seed, 9)
+    prior = Components(np.zeros(1), np.zeros((1, 9)))
+    few, _ = region.find(np.random.default_rng(seed), scores, prior, 2)
+    many, trees = region.find(np.random.default_rng(seed), scores, prior, 8)
+    assert (len(few), len(many)) == (2, 8)
+    assert many[0].value >= few[0].value
+    assert [result.value for result in many] == sorted((f.value for f in many), reverse=True)
+    assert many[0].value == pytest.approx(search.evaluate(trees, many[0].order).value)
+
+
+def test_shaken_orders_keep_required_edges_and_most_places(seed):
+    required = np.zeros((20, 20), dtype=bool)
+    required[3, 1] = required[5, 3] = True
+    start = search.causes_first(np.arange(20), required)
+    shaken = search.perturbed(np.random.default_rng(seed), start, required, 0.1)
+    position = np.argsort(shaken)
+    assert position[5] < position[3] < position[1]
+    assert sorted(shaken) == list(range(20))
+    assert not np.array_equal(shaken, start)

@@ -59,7 +59,8 @@ class Collapsed:
             variables.
         num_temperatures: replicas of a ladder; the first is the posterior itself.
         hottest: the highest temperature.
-        num_starts: orders from which the search starts.
+        num_starts: searches: two from afar, all further ones from the best result so far with
+            some of its variables moved.
         max_candidates: possible parents of a node in the tables, at most; fewer where many
             variables share them.
         max_rounds: times that the tables may be widened.
@@ -79,7 +80,7 @@ class Collapsed:
     num_ladders: int = 0
     num_temperatures: int = 8
     hottest: float = 10.0
-    num_starts: int = 4
+    num_starts: int = 14
     max_candidates: int = 14
     max_rounds: int = 4
 

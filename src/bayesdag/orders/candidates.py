@@ -68,8 +68,9 @@ def of_search(
 ) -> Float[np.ndarray, "d d"]:
     """Rough probability of each edge, after the search.
 
-    Parents in any of the better results count most, then their reversals; other
-    predecessors by what they would add to the best result.
+    Parents in any of the better results count most, then their reversals, then other
+    parents of the same child: where two causes cancel, greedy search takes one of them for
+    the other's effect. Other predecessors count by what they would add to the best result.
     """
     best = max(found, key=lambda result: result.value)
     graphs = np.stack([f.graph for f in found if f.value > best.value - margin]) != 0
@@ -77,6 +78,8 @@ def of_search(
     before = position[:, None] < position[None, :]
     gain = _gains(scores, penalty, np.arange(len(before)), best.graph.T != 0)
     rough = np.where(before, _probability(gain.T), 0.0)
+    married = (best.graph.astype(int) @ best.graph.T > 0) & ~np.eye(len(before), dtype=bool)
+    rough = np.maximum(rough, 0.25 * married)
     rough = np.maximum(rough, 0.5 * graphs.any(axis=0).T)
     rough = np.maximum(rough, 0.75 * graphs.any(axis=0))
     rough = np.maximum(rough, graphs.mean(axis=0) * CERTAIN)

@@ -25,6 +25,8 @@ from bayesdag.types import Array, Key, Monitor
 
 # Results of the search this many nats below the best still supply candidates.
 MARGIN = 30.0
+# Searches that start from afar, and the share of variables moved before each further one.
+NUM_STARTS, SHARE_MOVED = 2, 0.05
 # Times that the search may change the component of the structure prior it works under.
 MAX_CHANGES = 4
 
@@ -34,7 +36,7 @@ class Effort:
     """How hard to look.
 
     Attributes:
-        num_starts: orders from which the search starts.
+        num_starts: searches, from afar and from the best result shaken.
         max_rounds: rounds of tables, chains and widening.
         limits: size of the tables.
         num_ladders: sets of replicas that exchange states among themselves.
@@ -128,12 +130,16 @@ def explore(key: Key, scores: LocalScores, prior: Components, effort: Effort) ->
 
 
 def find(
-    rng: np.random.Generator, scores: LocalScores, prior: Components, num_starts: int
+    rng: np.random.Generator, scores: LocalScores, prior: Components, num_searches: int
 ) -> tuple[list[Found], ParentTrees]:
-    """Results of the search, best first, under the component that suits them best."""
+    """Results of the search, best first, under the component that suits them best.
+
+    After two starts from afar the best result is shaken and searched again: with many
+    variables that finds better orders than further starts do, in less time.
+    """
     component = len(prior.log_weight) // 2
     trees = ParentTrees(scores, prior.penalty[component])
-    first, *others = search.starting_orders(rng, trees, num_starts)
+    first, *others = search.starting_orders(rng, trees, min(num_searches, NUM_STARTS))
     result = search.search(rng, trees, first)
     for _ in range(MAX_CHANGES):
         if prior.best(result.graph) == component:
@@ -142,7 +148,13 @@ def find(
         trees = ParentTrees(scores, prior.penalty[component])
         result = search.search(rng, trees, result.order)
     found = [result, *(search.search(rng, trees, order) for order in others)]
-    return sorted(found, key=lambda result: -result.value), trees
+    found.sort(key=lambda result: -result.value)
+    for _ in range(num_searches - len(found)):
+        order = search.perturbed(rng, found[0].order, scores.knowledge.required, SHARE_MOVED)
+        found.insert(0, search.search(rng, trees, order))
+        # Of equal results the newest is the next to be shaken, so that plateaus are crossed.
+        found.sort(key=lambda result: -round(result.value, 6))
+    return found, trees
 
 
 def run(

@@ -71,11 +71,12 @@ def starting_orders(
 
 
 def perturbed(
-    rng: np.random.Generator, order: Int[np.ndarray, " d"], required: np.ndarray, num_moves: int
+    rng: np.random.Generator, order: Int[np.ndarray, " d"], required: np.ndarray, share: float
 ) -> Int[np.ndarray, " d"]:
-    """The order with some variables put elsewhere at random; required edges still hold."""
+    """The order with a share of its variables put elsewhere at random; required edges hold."""
     changed = [int(node) for node in order]
-    for node in rng.choice(len(order), size=min(num_moves, len(order)), replace=False):
+    num_moves = min(len(order), max(2, round(share * len(order))))
+    for node in rng.choice(len(order), size=num_moves, replace=False):
         changed.remove(int(node))
         changed.insert(int(rng.integers(len(changed) + 1)), int(node))
     return causes_first(np.array(changed), required)
