@@ -13,7 +13,7 @@ def sample(key: Key, logits: Float[Array, "d d"], temperature: float) -> Mask:
     """
     soft = jax.nn.sigmoid((logits + jax.random.logistic(key, logits.shape)) / temperature)
     hard = (soft > 0.5).astype(logits.dtype)
-    return hard + soft - jax.lax.stop_gradient(soft)
+    return hard + (soft - jax.lax.stop_gradient(soft))
 
 
 def log_prob(logits: Float[Array, "d d"], mask: Mask) -> Float[Array, ""]:

@@ -27,7 +27,7 @@ class Logistic:
         del key  # deterministic
         hard = (potentials[:, None] > potentials[None, :]).astype(potentials.dtype)
         soft, carry = self.relaxed(potentials, carry)
-        return hard + soft - jax.lax.stop_gradient(soft), carry
+        return hard + (soft - jax.lax.stop_gradient(soft)), carry
 
     def relaxed(self, potentials: Potentials, carry: None) -> tuple[Graph, None]:
         """The soft order, zero on the diagonal, and its own gradient."""

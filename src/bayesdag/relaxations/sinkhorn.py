@@ -65,7 +65,7 @@ class Sinkhorn:
     def permutation(self, potentials: Potentials, carry: Duals) -> tuple[Graph, Duals]:
         """The hard rank matrix, with the gradient of the soft one."""
         soft, carry = self._soft(potentials, carry)
-        return rank_matrix(potentials) + soft - jax.lax.stop_gradient(soft), carry
+        return rank_matrix(potentials) + (soft - jax.lax.stop_gradient(soft)), carry
 
     def relaxed(self, potentials: Potentials, carry: Duals) -> tuple[Graph, Duals]:
         """The soft order P L Pᵀ and its own gradient."""

@@ -36,7 +36,7 @@ class SoftSort:
     def permutation(self, potentials: Potentials, carry: None) -> tuple[Graph, None]:
         """The hard rank matrix, with the gradient of the soft one."""
         soft = self._soft(potentials)
-        return rank_matrix(potentials) + soft - jax.lax.stop_gradient(soft), carry
+        return rank_matrix(potentials) + (soft - jax.lax.stop_gradient(soft)), carry
 
     def relaxed(self, potentials: Potentials, carry: None) -> tuple[Graph, None]:
         """The soft order P L Pᵀ and its own gradient."""
