@@ -55,7 +55,7 @@ COLUMNS = {
     "seconds": ("wall s", 1),
 }
 # Data sets of each size, and on how many of them the opponents run.
-NUM_DATASETS = {20: (20, 6), 50: (5, 3), 100: (3, 2)}
+NUM_DATASETS = {20: (12, 5), 50: (5, 2), 100: (3, 1)}
 # Partition moves of Gadget, before the first draw and after; on development data with d=20
 # four times as many changed little. One chain: sixteen tempered ones cost sixteen times that.
 ITERATIONS = 30_000
@@ -216,7 +216,12 @@ def provenance(earlier: dict[str, Any], seconds: float) -> dict[str, Any]:
         return subprocess.check_output(["git", *words], cwd=HERE, text=True).strip()
 
     return {
-        "command": " ".join(["python", *sys.argv]),
+        "command": " ".join(
+            [
+                "python",
+                *(Path(word).name if Path(word).is_absolute() else word for word in sys.argv),
+            ]
+        ),
         "first seed": FIRST_SEED,
         "wall seconds": earlier.get("wall seconds", 0.0) + seconds,
         "commit": git("rev-parse", "HEAD"),
@@ -272,6 +277,8 @@ def paired(cells: list[dict[str, Any]], d: int) -> str:
     """`collapsed` and the opponents on the data sets that both had."""
     of_size = [cell for cell in cells if cell["d"] == d]
     common = {cell["seed"] for cell in of_size if cell["method"].startswith(("BOSS", "Gadget"))}
+    if not common:
+        return f"- d={d}: no opponents"
     told = []
     for method in dict.fromkeys(cell["method"] for cell in of_size):
         if method == "collapsed" or method.startswith(("BOSS", "Gadget")):
@@ -304,7 +311,7 @@ def main() -> None:
         warnings.simplefilter("ignore", bayesdag.BayesdagWarning)  # said of every benchmark
         options.out.mkdir(parents=True, exist_ok=True)
         cells, errors = document.setdefault("cells", []), document.setdefault("distances", [])
-        for _ in chain(compare(options, cells), distances(errors)):
+        for _ in chain(distances(errors), compare(options, cells)):
             document["provenance"] = provenance(earlier, time.perf_counter() - started)
             store.write_text(json.dumps(document, indent=1) + "\n")
     (options.out / "linear.md").write_text(markdown(document) + "\n")
