@@ -12,6 +12,9 @@ from jaxtyping import Bool, Float, Int, Shaped
 from bayesdag.knowledge import Constraints
 from bayesdag.types import Array, ParentSets, Score
 
+# Further parents that are tried where a score can say which are promising.
+WORTH_TRYING = 5
+
 
 @runtime_checkable
 class Extending(Protocol):
@@ -21,6 +24,28 @@ class Extending(Protocol):
         self, stats: Any, nodes: Int[np.ndarray, " b"], parents: Bool[np.ndarray, "b d"]
     ) -> Float[np.ndarray, "b d"]:
         """log evidence of node b with parents b and variable j besides."""
+        ...
+
+
+@runtime_checkable
+class Batched(Protocol):
+    """A score that prefers families of many nodes at once."""
+
+    def log_evidence_of_families(
+        self, stats: Any, nodes: Int[np.ndarray, " m"], parents: ParentSets
+    ) -> Float[np.ndarray, " m"]:
+        """log evidence of node m with parents m."""
+        ...
+
+
+@runtime_checkable
+class Screening(Protocol):
+    """A score that can say cheaply which further parents are worth a try."""
+
+    def promise(
+        self, stats: Any, nodes: Int[np.ndarray, " b"], parents: Bool[np.ndarray, "b d"]
+    ) -> Float[np.ndarray, "b d"]:
+        """Roughly what variable j adds to the log evidence of node b with parents b."""
         ...
 
 
@@ -46,6 +71,8 @@ class LocalScores:
         self, nodes: Int[np.ndarray, " m"], parents: ParentSets
     ) -> Float[np.ndarray, " m"]:
         """Score of each node with the parents in the same row."""
+        if isinstance(self._score, Batched):
+            self._compute_together(self._score, nodes, parents)
         result = np.empty(len(nodes))
         for node in np.unique(nodes):
             rows = np.flatnonzero(nodes == node)
@@ -72,6 +99,10 @@ class LocalScores:
             values = values + (parents * self.knowledge.log_odds.T[nodes]).sum(axis=1)[:, None]
             values += self.knowledge.log_odds.T[nodes]
             return np.where(possible, values, -np.inf)
+        if self.screens:
+            promise = self.promise(nodes, parents)
+            worst = np.sort(promise, axis=1)[:, [-min(WORTH_TRYING, self.num_variables)]]
+            possible &= promise >= worst
         owner, added = np.nonzero(possible)
         larger = parents[owner]
         larger[np.arange(len(added)), added] = True
@@ -79,11 +110,44 @@ class LocalScores:
         values[owner, added] = self(nodes[owner], larger)
         return values
 
+    @property
+    def screens(self) -> bool:
+        """Whether the score can say which parents are promising."""
+        return isinstance(self._score, Screening)
+
+    def promise(
+        self, nodes: Int[np.ndarray, " b"], parents: Bool[np.ndarray, "b d"]
+    ) -> Float[np.ndarray, "b d"]:
+        """Roughly what each variable adds; -inf where it cannot be added."""
+        assert isinstance(self._score, Screening)
+        possible = ~parents & ~self.knowledge.forbidden.T[nodes]
+        values = self._score.promise(self._stats, nodes, parents)
+        return np.where(possible, values + self.knowledge.log_odds.T[nodes], -np.inf)
+
     def of_graphs(self, graphs: Shaped[Array, "s d d"]) -> Float[np.ndarray, "s d"]:
         """Score of every node with its parents in each graph."""
         parents = np.swapaxes(np.asarray(graphs) != 0, 1, 2)
         columns = [self.of_node(node, parents[:, node]) for node in range(self.num_variables)]
         return np.stack(columns, axis=1)
+
+    def _compute_together(self, score: Batched, nodes: np.ndarray, parents: ParentSets) -> None:
+        """All families that are not known yet, in one call."""
+        fresh = {}
+        for row, (node, key) in enumerate(zip(nodes.tolist(), _keys(parents), strict=True)):
+            if key not in self._known[node]:
+                fresh[node, key] = row
+        rows = np.array(list(fresh.values()), dtype=int)
+        values = np.array(
+            [self.knowledge.log_prior(int(nodes[r]), parents[[r]])[0] for r in rows], dtype=float
+        )
+        allowed = np.isfinite(values)
+        if allowed.any():
+            asked = rows[allowed]
+            values[allowed] += score.log_evidence_of_families(
+                self._stats, nodes[asked], parents[asked]
+            )
+        for (node, key), value in zip(fresh, values.tolist(), strict=True):
+            self._known[node][key] = value
 
     def _compute(self, node: int, parents: ParentSets) -> Float[np.ndarray, " m"]:
         result = self.knowledge.log_prior(node, parents)
@@ -94,5 +158,5 @@ class LocalScores:
 
 
 def _keys(parents: ParentSets) -> list[bytes]:
-    packed = np.packbits(parents, axis=1)
+    packed = np.ascontiguousarray(np.packbits(parents, axis=1))
     return packed.view(f"V{packed.shape[1]}").ravel().tolist() if len(packed) else []

@@ -9,7 +9,7 @@ grow-shrink trees"). Sets of variables are Python integers: bit j stands for var
 """
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -32,6 +32,18 @@ class Choice(NamedTuple):
     value: float
     parents: int
     watched: int
+
+
+@runtime_checkable
+class Trees(Protocol):
+    """Chooses parents among the predecessors of a node."""
+
+    scores: LocalScores
+    penalty: Float[np.ndarray, " d"]
+
+    def choose(self, tasks: Iterable[tuple[int, int]]) -> list[Choice]:
+        """Choice for each (node, predecessors)."""
+        ...
 
 
 class _Stage:

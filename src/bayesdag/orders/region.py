@@ -17,8 +17,9 @@ from bayesdag.keys import generator
 from bayesdag.orders import candidates, chains, search, tables
 from bayesdag.orders.candidates import Limits, Lists, Outside
 from bayesdag.orders.local_scores import LocalScores
-from bayesdag.orders.parent_trees import ParentTrees
+from bayesdag.orders.parent_trees import ParentTrees, Trees
 from bayesdag.orders.prior import Components
+from bayesdag.orders.screened_trees import ScreenedTrees
 from bayesdag.orders.search import Found
 from bayesdag.orders.tables import NodeTable
 from bayesdag.types import Array, Key, Monitor
@@ -106,7 +107,7 @@ def explore(key: Key, scores: LocalScores, prior: Components, effort: Effort) ->
     history = [{"stage": "search", "best": log_score(scores, prior, found[0].graph)}]
     starts = _starts(generator(key_start), found, effort, scores.knowledge.required)
     probability = candidates.of_search(scores, trees.penalty, found, MARGIN)
-    everyone = scores.num_variables - 1 <= effort.limits.plain
+    everyone = scores.num_variables - 1 <= effort.limits.plain and not scores.screens
     if everyone:
         probability = np.maximum(probability, ~scores.knowledge.forbidden * 0.5)
     known: dict[tuple, NodeTable] = {}
@@ -131,21 +132,22 @@ def explore(key: Key, scores: LocalScores, prior: Components, effort: Effort) ->
 
 def find(
     rng: np.random.Generator, scores: LocalScores, prior: Components, num_searches: int
-) -> tuple[list[Found], ParentTrees]:
+) -> tuple[list[Found], Trees]:
     """Results of the search, best first, under the component that suits them best.
 
     After two starts from afar the best result is shaken and searched again: with many
     variables that finds better orders than further starts do, in less time.
     """
     component = len(prior.log_weight) // 2
-    trees = ParentTrees(scores, prior.penalty[component])
+    grow = ScreenedTrees if scores.screens else ParentTrees
+    trees = grow(scores, prior.penalty[component])
     first, *others = search.starting_orders(rng, trees, min(num_searches, NUM_STARTS))
     result = search.search(rng, trees, first)
     for _ in range(MAX_CHANGES):
         if prior.best(result.graph) == component:
             break
         component = prior.best(result.graph)
-        trees = ParentTrees(scores, prior.penalty[component])
+        trees = grow(scores, prior.penalty[component])
         result = search.search(rng, trees, result.order)
     found = [result, *(search.search(rng, trees, order) for order in others)]
     found.sort(key=lambda result: -result.value)

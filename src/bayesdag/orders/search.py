@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Int, Int8
 
 from bayesdag.graphs import topological_order
-from bayesdag.orders.parent_trees import TOLERANCE, Choice, ParentTrees, members
+from bayesdag.orders.parent_trees import TOLERANCE, Choice, Trees, members
 
 
 class Found(NamedTuple):
@@ -28,12 +28,14 @@ class Found(NamedTuple):
     value: float
 
 
-def search(rng: np.random.Generator, trees: ParentTrees, start: np.ndarray) -> Found:
+def search(rng: np.random.Generator, trees: Trees, start: np.ndarray) -> Found:
     """The local optimum reached from `start` by moving one variable at a time."""
     order = [int(node) for node in start]
     moved = True
     while moved:
         moved = False
+        if trees.scores.screens:  # scores are dear: those of a whole sweep in few batches
+            trees.choose(_neighbourhood(order))
         for node in rng.permutation(len(order)):
             better = _best_position(trees, order, int(node))
             moved |= better is not None
@@ -41,7 +43,7 @@ def search(rng: np.random.Generator, trees: ParentTrees, start: np.ndarray) -> F
     return evaluate(trees, np.array(order))
 
 
-def evaluate(trees: ParentTrees, order: Int[np.ndarray, " d"]) -> Found:
+def evaluate(trees: Trees, order: Int[np.ndarray, " d"]) -> Found:
     """The graph that grow-shrink chooses along an order."""
     d = len(order)
     before = _prefixes([int(node) for node in order])
@@ -53,7 +55,7 @@ def evaluate(trees: ParentTrees, order: Int[np.ndarray, " d"]) -> Found:
 
 
 def starting_orders(
-    rng: np.random.Generator, trees: ParentTrees, num: int
+    rng: np.random.Generator, trees: Trees, num: int
 ) -> list[Int[np.ndarray, " d"]]:
     """Orders to start from: least explained variables first, then random ones.
 
@@ -82,7 +84,7 @@ def perturbed(
     return causes_first(np.array(changed), required)
 
 
-def _best_position(trees: ParentTrees, order: list[int], node: int) -> list[int] | None:
+def _best_position(trees: Trees, order: list[int], node: int) -> list[int] | None:
     """The order with `node` at its best position, or None where it stands best already."""
     now = order.index(node)
     rest = order[:now] + order[now + 1 :]
@@ -96,7 +98,7 @@ def _best_position(trees: ParentTrees, order: list[int], node: int) -> list[int]
     return rest[:best] + [node] + rest[best:]
 
 
-def _parts(trees: ParentTrees, rest: list[int], node: int) -> tuple[np.ndarray, ...]:
+def _parts(trees: Trees, rest: list[int], node: int) -> tuple[np.ndarray, ...]:
     """Values of the others without `node` before them, of `node` everywhere, and with it."""
     bit, before = 1 << node, _prefixes(rest)
     choices = trees.choose(
@@ -112,6 +114,19 @@ def _parts(trees: ParentTrees, rest: list[int], node: int) -> tuple[np.ndarray, 
     ):
         behind[k] = choice
     return tuple(np.array([choice.value for choice in part]) for part in (without, own, behind))
+
+
+def _neighbourhood(order: list[int]) -> set[tuple[int, int]]:
+    """Nodes and predecessors in every order that differs by the place of one variable."""
+    before = _prefixes(order)
+    tasks = set()
+    for place, node in enumerate(order):
+        tasks |= {(node, seen) for seen in before[: place + 1]}
+        tasks |= {(node, seen & ~(1 << node)) for seen in before[place + 1 :]}
+        for other in order:
+            if other != node:
+                tasks.add((node, before[place] ^ 1 << other))
+    return tasks
 
 
 def _prefixes(order: list[int]) -> list[int]:

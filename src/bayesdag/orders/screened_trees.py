@@ -1,0 +1,121 @@
+"""Which predecessors should be parents, when every score costs a training?
+
+Grow-shrink as in `parent_trees`, with one difference: a set is not compared with all its
+extensions but with the few that its own residuals say are most promising among the
+predecessors. Whatever must be scored for many nodes at once is scored in one batch.
+"""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+from bayesdag.orders.local_scores import LocalScores
+from bayesdag.orders.parent_trees import TOLERANCE, Choice, mask_of, members
+
+Family = tuple[int, int]  # a node and its parents
+# Extensions of a set that are scored before the best of them is taken.
+NUM_TRIED = 5
+
+
+class _Stage(NamedTuple):
+    """Value of a set, and the variables outside of it, most promising first."""
+
+    value: float
+    ranked: list[int]
+
+
+class ScreenedTrees:
+    """Grow-shrink choices of every node under one structure prior.
+
+    Args:
+        scores: local scores that can say which parents are promising.
+        penalty: log prior of a node with k parents, for k = 0 ... d-1.
+    """
+
+    def __init__(self, scores: LocalScores, penalty: Float[np.ndarray, " d"]) -> None:
+        self.scores, self.penalty = scores, penalty
+        self._required = [mask_of(column) for column in scores.knowledge.required.T]
+        self._stages: dict[Family, _Stage] = {}
+        self._choices: dict[Family, Choice] = {}
+
+    def choose(self, tasks: Iterable[Family]) -> list[Choice]:
+        """Choice for each (node, predecessors), all of them in step."""
+        tasks = list(tasks)
+        waiting = {task for task in tasks if task not in self._choices}
+        while waiting:
+            missing: set[Family] = set()
+            for task in list(waiting):
+                found = self._walk(*task)
+                if isinstance(found, Choice):
+                    self._choices[task] = found
+                    waiting.remove(task)
+                else:
+                    missing |= found
+            self._score(missing)
+        return [self._choices[task] for task in tasks]
+
+    def _walk(self, node: int, before: int) -> Choice | set[Family]:
+        """The choice, or the families that have to be scored first."""
+        parents = watched = self._required[node]
+        if parents & ~before:
+            return Choice(-np.inf, parents, parents)
+        while True:
+            stage = self._stages.get((node, parents))
+            if stage is None:
+                return {(node, parents)}
+            tried, seen = _promising(stage.ranked, before)
+            watched |= seen
+            missing = {(node, parents | bit) for bit in tried} - self._stages.keys()
+            if missing:
+                return missing
+            values = [self._stages[node, parents | bit].value for bit in tried]
+            if not values or max(values) <= stage.value + TOLERANCE:
+                return self._shrunk(node, parents, watched)
+            parents |= tried[int(np.argmax(values))]
+
+    def _shrunk(self, node: int, parents: int, watched: int) -> Choice | set[Family]:
+        """The choice once no parent is worth dropping."""
+        while True:
+            optional = _bits(parents & ~self._required[node])
+            smaller = [(node, parents & ~bit) for bit in optional]
+            missing = set(smaller) - self._stages.keys()
+            if missing:
+                return missing
+            value = self._stages[node, parents].value
+            best = max(smaller, key=lambda family: self._stages[family].value, default=None)
+            if best is None or self._stages[best].value <= value + TOLERANCE:
+                return Choice(value, parents, watched)
+            parents = best[1]
+
+    def _score(self, families: Iterable[Family]) -> None:
+        families = sorted(families)
+        if not families:
+            return
+        d = self.scores.num_variables
+        nodes = np.array([node for node, _ in families])
+        parents = np.stack([members(mask, d) for _, mask in families])
+        values = self.scores(nodes, parents) + self.penalty[parents.sum(axis=1)]
+        promise = self.scores.promise(nodes, parents)
+        best_first = np.argsort(-promise, axis=1, kind="stable")
+        outside = np.isfinite(promise).sum(axis=1)
+        for family, value, order, count in zip(families, values, best_first, outside, strict=True):
+            ranked = [1 << j for j in order[:count].tolist()]
+            self._stages[family] = _Stage(float(value), ranked)
+
+
+def _promising(ranked: list[int], before: int) -> tuple[list[int], int]:
+    """The first few that precede, and everyone who could have been among them."""
+    tried, seen = [], 0
+    for bit in ranked:
+        seen |= bit
+        if bit & before:
+            tried.append(bit)
+            if len(tried) == NUM_TRIED:
+                break
+    return tried, seen
+
+
+def _bits(mask: int) -> list[int]:
+    return [1 << j for j in range(mask.bit_length()) if mask >> j & 1]

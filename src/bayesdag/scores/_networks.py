@@ -1,0 +1,337 @@
+"""How is one small network fitted to one variable, fast and without bad luck?
+
+A hidden layer of rectifiers beside a linear part, on whitened inputs. Several random starts
+take Levenberg-Marquardt steps on few rows, the best of them by its training loss goes on with
+all rows, and its last steps weigh the rows, so that outliers pull less where the residuals
+have heavy tails. Everything here is for ONE network; `jax.vmap` trains thousands at once.
+
+All networks share the same random numbers: what luck there is cancels in comparisons, and
+programs without random numbers compile in half the time.
+"""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jaxtyping import Float
+from scipy.special import gammaln
+
+from bayesdag.types import Array
+
+# Degrees of freedom that residuals may have; the last is as good as Gaussian.
+DEGREES = np.array([3.0, 5.0, 10.0, 1000.0])
+_CONSTANTS = gammaln((DEGREES + 1) / 2) - gammaln(DEGREES / 2) - 0.5 * np.log(DEGREES * np.pi)
+_JITTER = 1e-5  # of whitening: inputs that agree to five digits count as one
+_LEAST_VARIANCE = 1e-6  # share of a variance; a better fit is rounding
+_FACTORS = (0.03, 0.3, 3.0, 30.0)  # of the damping, tried in every step
+_EXACT = lax.Precision.HIGHEST
+
+
+class Plan(NamedTuple):
+    """How much work a fit may cost; whole numbers, so that it can be compiled in.
+
+    Attributes:
+        width: hidden units.
+        num_starts: random starts.
+        rough_steps: Levenberg-Marquardt steps of each start, on few rows.
+        fine_steps: of the best one, on all rows.
+        robust_steps: last steps, with weights that suit the tails of the residuals.
+        few_rows: rows that the first steps look at.
+        seed: of the random starts.
+    """
+
+    width: int = 8
+    num_starts: int = 4
+    rough_steps: int = 15
+    fine_steps: int = 10
+    robust_steps: int = 3
+    few_rows: int = 1024
+    seed: int = 0
+
+
+class Network(NamedTuple):
+    """Mean of a variable: second · [units, inputs, 1].
+
+    Attributes:
+        first: weights of the hidden units.
+        bias: of the hidden units.
+        second: weights of the units, of the inputs themselves, and the intercept.
+    """
+
+    first: Float[Array, "k h"]
+    bias: Float[Array, " h"]
+    second: Float[Array, " q"]
+
+
+class Rows(NamedTuple):
+    """Inputs (whitened), target (standardised) and what each row counts."""
+
+    inputs: Float[Array, "n k"]
+    target: Float[Array, " n"]
+    weight: Float[Array, " n"]
+
+
+class Tails(NamedTuple):
+    """Scale of the residuals, and which of `DEGREES` suits them."""
+
+    scale: Float[Array, ""]
+    which: Array
+
+
+class Fit(NamedTuple):
+    """A trained network with its surroundings.
+
+    Attributes:
+        network: on whitened inputs, for a standardised target.
+        tails: of the residuals.
+        root: Cholesky factor of the matrix of the last step; its inverse, times the squared
+            scale, is the covariance of the parameters.
+        log_posterior: of the training rows, up to a constant.
+    """
+
+    network: Network
+    tails: Tails
+    root: Float[Array, "p p"]
+    log_posterior: Float[Array, ""]
+
+
+class Whitening(NamedTuple):
+    """z = (x - mean) root⁻ᵀ for the inputs, (y - centre) / spread for the target."""
+
+    mean: Float[Array, " k"]
+    root: Float[Array, "k k"]
+    centre: Float[Array, ""]
+    spread: Float[Array, ""]
+
+
+def whitening(x: Array, y: Array, weight: Array, used: Array) -> Whitening:
+    """Means and covariance of the rows that count; unused inputs stay zero."""
+    count = jnp.maximum(weight.sum(), 1.0)
+    mean = used * (weight @ x) / count
+    centred = (x - mean[None, :]) * used[None, :]
+    covariance = _dot((centred * weight[:, None]).T, centred) / count
+    root = jnp.linalg.cholesky(covariance + jnp.diag(1 - used + _JITTER))
+    centre = (weight * y).sum() / count
+    spread = jnp.sqrt((weight * (y - centre) ** 2).sum() / count + 1e-12)
+    return Whitening(mean, root, centre, spread)
+
+
+def whitened(by: Whitening, x: Array, y: Array, weight: Array, used: Array) -> Rows:
+    """The rows in the units a network sees."""
+    centred = (x - by.mean[None, :]) * used[None, :]
+    inputs = jax.scipy.linalg.solve_triangular(by.root, centred.T, lower=True).T
+    return Rows(inputs, (y - by.centre) / by.spread, weight)
+
+
+def fit(rows: Rows, used: Array, plan: Plan) -> Fit:
+    """The best of several starts, trained to the end."""
+    few = Rows(*(leaf[: plan.few_rows] for leaf in rows))
+    rng = np.random.default_rng(plan.seed)
+    directions = rng.standard_normal((plan.num_starts, used.shape[0], plan.width))
+    near = rng.integers(0, few.target.shape[0], (plan.num_starts, plan.width))
+
+    def warm_up(directions: Array, near: Array) -> Network:
+        return _improve(_start(directions, near, few, used), few, used, plan.rough_steps)
+
+    starts = jax.vmap(warm_up)(jnp.asarray(directions, few.target.dtype), jnp.asarray(near))
+    loss = jax.vmap(lambda start: _sum_of_squares(start, few)[0])(starts)
+    best = jax.tree.map(lambda leaf: leaf[jnp.argmin(loss)], starts)
+    best = _improve(best, rows, used, plan.fine_steps + plan.robust_steps, plan.fine_steps)
+    return _finished(best, rows)
+
+
+def log_density(fitted: Fit, rows: Rows) -> tuple[Array, Array]:
+    """Log predictive density of each row, and its residual in units of the scale.
+
+    The uncertainty of the parameters widens the density: σ² (1 + leverage).
+    """
+    residual = rows.target - means(fitted.network, rows.inputs)
+    slopes = _slopes(fitted.network, rows.inputs)
+    solved = jax.scipy.linalg.solve_triangular(fitted.root, slopes.T, lower=True)
+    wider = jnp.sqrt(1 + (solved**2).sum(axis=0))
+    standard = residual / (fitted.tails.scale * wider)
+    density = _log_student(standard, fitted.tails.which)
+    return density - jnp.log(fitted.tails.scale * wider), residual / fitted.tails.scale
+
+
+def means(network: Network, inputs: Float[Array, "n k"]) -> Float[Array, " n"]:
+    """What the network predicts."""
+    return _dot(_features(network, inputs), network.second)
+
+
+def _features(network: Network, inputs: Array) -> Float[Array, "n q"]:
+    units = jax.nn.relu(_dot(inputs, network.first) + network.bias[None, :])
+    return jnp.concatenate([units, inputs, jnp.ones_like(inputs[:, :1])], axis=1)
+
+
+def _slopes(network: Network, inputs: Array) -> Float[Array, "n p"]:
+    """Derivatives of the predictions with respect to all parameters."""
+    n, (k, h) = inputs.shape[0], network.first.shape
+    before = _dot(inputs, network.first) + network.bias[None, :]
+    gate = jnp.where(before > 0, network.second[None, :h], 0.0)
+    first = (inputs[:, :, None] * gate[:, None, :]).reshape(n, k * h)
+    return jnp.concatenate([first, gate, _features(network, inputs)], axis=1)
+
+
+def _flat(network: Network) -> Float[Array, " p"]:
+    return jnp.concatenate([leaf.reshape(-1) for leaf in network])
+
+
+def _moved(network: Network, step: Float[Array, " p"], used: Array) -> Network:
+    k, h = network.first.shape
+    first, bias, second = jnp.split(step, [k * h, k * h + h])
+    first = first.reshape(k, h) * used[:, None]
+    return Network(network.first + first, network.bias + bias, network.second + second)
+
+
+def _precision(network: Network) -> Float[Array, " p"]:
+    """Of the prior: every parameter is about 1 in whitened units, the intercept is free."""
+    ones = jnp.ones(network.first.size + network.bias.size + network.second.size)
+    return ones.at[-1].set(0.01)
+
+
+def _start(directions: Array, near: Array, rows: Rows, used: Array) -> Network:
+    """Random units whose kinks pass near some rows, and the best linear layer on top."""
+    k, width = directions.shape
+    first = directions * used[:, None] / jnp.sqrt(jnp.maximum(used.sum(), 1.0))
+    bias = -0.7 * (rows.inputs[near] * first.T).sum(axis=1)
+    network = Network(first, bias, jnp.zeros(width + k + 1, first.dtype))
+    features = _features(network, rows.inputs)
+    gram = _dot((features * rows.weight[:, None]).T, features)
+    target = _dot(features.T, rows.weight * rows.target)
+    return network._replace(second=_solve(gram + 10.0 * jnp.eye(len(gram)), target))
+
+
+def _sum_of_squares(network: Network, rows: Rows) -> tuple[Array, Array]:
+    residual = rows.target - means(network, rows.inputs)
+    return (rows.weight * residual**2).sum(), residual
+
+
+def _improve(
+    network: Network, rows: Rows, used: Array, num_steps: int, num_plain: int | None = None
+) -> Network:
+    """Levenberg-Marquardt steps; the noise variance follows the fit.
+
+    Steps after the first `num_plain` weigh the rows as the tails of their residuals ask.
+    """
+
+    def step(carry, t):
+        network, damping = carry
+        weighed = rows
+        if num_plain is not None:
+            pull = jnp.where(t < num_plain, 1.0, _pull(network, rows))
+            weighed = rows._replace(weight=rows.weight * pull)
+        proposal, gain, factor = _step(network, weighed, used, damping)
+        better = gain > 0
+        network = jax.tree.map(lambda old, new: jnp.where(better, new, old), network, proposal)
+        damping = jnp.clip(damping * jnp.where(better, factor, 300.0), 1e-6, 1e6)
+        return (network, damping), None
+
+    start = (network, jnp.asarray(0.03, rows.inputs.dtype))
+    (network, _), _ = lax.scan(step, start, jnp.arange(num_steps))
+    return network
+
+
+def _step(
+    network: Network, rows: Rows, used: Array, damping: Array
+) -> tuple[Network, Array, Array]:
+    """The best proposal, how much it lowers the penalised sum of squares, and its factor.
+
+    Several dampings are tried: they share the matrix, which costs more than all else, and
+    kinks make it hard to foresee which is right.
+    """
+    squares, residual = _sum_of_squares(network, rows)
+    prior, now = _variance(squares, rows) * _precision(network), _flat(network)
+    matrix, slopes = _curvature(network, rows, prior)
+    gradient = _dot(slopes.T, rows.weight * residual) - prior * now
+
+    def attempt(factor: Array) -> tuple[Network, Array]:
+        damped = matrix + jnp.diag(factor * damping * jnp.diagonal(matrix))
+        proposal = _moved(network, _solve(damped, gradient), used)
+        loss = _sum_of_squares(proposal, rows)[0] + (prior * _flat(proposal) ** 2).sum()
+        return proposal, jnp.where(jnp.isfinite(loss), loss, jnp.inf)
+
+    factors = jnp.asarray(_FACTORS, damping.dtype)
+    proposals, losses = jax.vmap(attempt)(factors)
+    best = jnp.argmin(losses)
+    proposal = jax.tree.map(lambda leaf: leaf[best], proposals)
+    return proposal, squares + (prior * now**2).sum() - losses[best], factors[best]
+
+
+def _curvature(network: Network, rows: Rows, prior: Array) -> tuple[Array, Array]:
+    slopes = _slopes(network, rows.inputs)
+    return _dot((slopes * rows.weight[:, None]).T, slopes) + jnp.diag(prior), slopes
+
+
+def _variance(squares: Array, rows: Rows) -> Array:
+    return jnp.maximum(squares / jnp.maximum(rows.weight.sum(), 1.0), _LEAST_VARIANCE)
+
+
+def _finished(network: Network, rows: Rows) -> Fit:
+    """Tails of the residuals, and what the rows leave open about the parameters.
+
+    The scale is that of n - γ rows, γ being the number of parameters that the rows and not
+    the prior determine.
+    """
+    residual = rows.target - means(network, rows.inputs)
+    tails, log_likelihood = _tails(residual, rows.weight)
+    weighted = rows._replace(weight=rows.weight * _pull(network, rows))
+    prior = tails.scale**2 * _precision(network)
+    matrix, _ = _curvature(network, weighted, prior)
+    root = jnp.linalg.cholesky(matrix + jnp.diag(_JITTER * jnp.diagonal(matrix)))
+    # Rounding may leave no factor of a nearly singular matrix: then the diagonal serves.
+    root = jnp.where(jnp.isfinite(root).all(), root, jnp.diag(jnp.sqrt(jnp.diagonal(matrix))))
+    inverse = jax.scipy.linalg.solve_triangular(root, jnp.eye(len(matrix)), lower=True)
+    open_ones = (inverse**2 * prior[None, :]).sum()  # tr(A⁻¹ σ²Λ)
+    count = jnp.maximum(rows.weight.sum(), 1.0)
+    left = jnp.maximum(1 - (len(matrix) - open_ones) / count, 0.1)
+    penalty = 0.5 * (_precision(network) * _flat(network) ** 2).sum()
+    tails = tails._replace(scale=tails.scale / jnp.sqrt(left))
+    return Fit(network, tails, root, log_likelihood - penalty)
+
+
+def _pull(network: Network, rows: Rows) -> Float[Array, " n"]:
+    """Weight of each row under the tails that suit the residuals; 1 for Gaussian ones."""
+    residual = rows.target - means(network, rows.inputs)
+    tails, _ = _tails(residual, rows.weight)
+    degrees = jnp.asarray(DEGREES, residual.dtype)[tails.which]
+    return (degrees + 1) / (degrees + (residual / tails.scale) ** 2)
+
+
+def _tails(residual: Array, weight: Array) -> tuple[Tails, Array]:
+    """The most likely of `DEGREES` with its scale, and the log likelihood."""
+    count = jnp.maximum(weight.sum(), 1.0)
+    variance = jnp.maximum((weight * residual**2).sum() / count, _LEAST_VARIANCE)
+
+    def of_degrees(which):
+        degrees = jnp.asarray(DEGREES, residual.dtype)[which]
+
+        def sharpen(square, _):
+            pull = (degrees + 1) / (degrees + residual**2 / square)
+            new = (weight * pull * residual**2).sum() / count
+            return jnp.maximum(new, _LEAST_VARIANCE), None
+
+        square, _ = lax.scan(sharpen, variance, None, length=8)
+        density = _log_student(residual / jnp.sqrt(square), which) - 0.5 * jnp.log(square)
+        return jnp.sqrt(square), (weight * density).sum()
+
+    scales, values = jax.vmap(of_degrees)(jnp.arange(len(DEGREES)))
+    best = jnp.argmax(values)
+    return Tails(scales[best], best), values[best]
+
+
+def _log_student(standard: Array, which: Array) -> Array:
+    degrees = jnp.asarray(DEGREES, standard.dtype)[which]
+    constant = jnp.asarray(_CONSTANTS, standard.dtype)[which]
+    return constant - 0.5 * (degrees + 1) * jnp.log1p(standard**2 / degrees)
+
+
+def _solve(matrix: Array, vector: Array) -> Array:
+    root = jnp.linalg.cholesky(matrix)
+    return jax.scipy.linalg.cho_solve((root, True), vector)
+
+
+def _dot(a: Array, b: Array) -> Array:
+    return jnp.matmul(a, b, precision=_EXACT)

@@ -1,0 +1,167 @@
+"""Neural: evidence of functions that are learned, whatever their shape.
+
+The evidence of a node with its parents is the cross-fitted predictive density of small
+trained networks: no closed form, no penalty constant, no assumption on the shape of the
+functions beyond one hidden layer, and tails of the noise as the residuals show them.
+"""
+
+from collections import OrderedDict
+from dataclasses import dataclass, field
+
+import numpy as np
+from jaxtyping import Bool, Float, Int, Shaped
+
+from bayesdag.data import Dataset
+from bayesdag.keys import generator
+from bayesdag.mechanisms.networks import Networks
+from bayesdag.noises.tailed import Tailed
+from bayesdag.scm import SCM
+from bayesdag.scores import _crossfit, _families
+from bayesdag.scores._crossfit import Folds
+from bayesdag.scores._functions import assembled
+from bayesdag.scores._networks import Plan
+from bayesdag.types import InputError, Key, Params, ParentSets
+
+# Data sets whose scores are remembered.
+_MOST_REMEMBERED = 4
+_MEMORY: "OrderedDict[tuple, Stats]" = OrderedDict()
+
+
+@dataclass(frozen=True, eq=False)
+class Stats:
+    """The rows in folds, and every score that was computed on them.
+
+    Attributes:
+        folds: rows on the device.
+        known: log evidence of each (node, packed parents).
+        could_add: what each variable could add to it, in nats; a guide, not a score.
+    """
+
+    folds: Folds
+    known: dict[tuple[int, bytes], float] = field(default_factory=dict)
+    could_add: dict[tuple[int, bytes], Float[np.ndarray, " d"]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Neural:
+    """Cross-fitted predictive evidence of small networks, Student-t or Gaussian noise.
+
+    Rows where a node was set by an experimenter neither train its networks nor count. Scores
+    of a data set are remembered, so that asking twice costs nothing.
+
+    Attributes:
+        width: hidden units of a network.
+        num_folds: parts of the rows, each predicted from the others; 0: by their number.
+        num_starts: random starts, of which the one with the best training loss goes on.
+        rough_steps: Levenberg-Marquardt steps of every start, on few rows.
+        fine_steps: of the best start, on all rows.
+        caution: the evidence is raised to the power 1 / caution, because networks are not
+            the truth and many rows make them too sure; 1 takes it at its word.
+        seed: of folds and starts.
+    """
+
+    width: int = 8
+    num_folds: int = 0
+    num_starts: int = 4
+    rough_steps: int = 15
+    fine_steps: int = 10
+    caution: float = 1.0
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("width", "num_starts"):
+            if getattr(self, name) < 1:
+                raise InputError(f"{name} is {getattr(self, name)}; it must be 1 or more")
+        if self.num_folds < 0 or self.num_folds == 1:
+            raise InputError(f"num_folds is {self.num_folds}; it must be 2 or more, or 0")
+        if self.caution < 1:
+            raise InputError(f"caution is {self.caution:g}; below 1 it would be boldness")
+
+    def prepare(self, data: Dataset) -> Stats:
+        """The rows in folds; scores that are known from before come along."""
+        address = (self._plan(), self.num_folds, data.hash, data.scaling)
+        if address not in _MEMORY:
+            rng = np.random.default_rng(self.seed)
+            folds = _crossfit.fold(rng, data.scaled, data.observed, self._folds(data.num_rows))
+            _MEMORY[address] = Stats(folds)
+        _MEMORY.move_to_end(address)
+        while len(_MEMORY) > _MOST_REMEMBERED:
+            _MEMORY.popitem(last=False)
+        return _MEMORY[address]
+
+    def log_evidence(self, stats: Stats, node: int, parents: ParentSets) -> Float[np.ndarray, " m"]:
+        """Log predictive density of the node given its parents, for m parent sets."""
+        return self.log_evidence_of_families(stats, np.full(len(parents), node), parents)
+
+    def log_evidence_of_families(
+        self, stats: Stats, nodes: Int[np.ndarray, " m"], parents: ParentSets
+    ) -> Float[np.ndarray, " m"]:
+        """The same for families of several nodes: the more at once, the faster."""
+        addresses = self._computed(stats, nodes, parents)
+        return np.array([stats.known[a] for a in addresses], dtype=float) / self.caution
+
+    def promise(
+        self, stats: Stats, nodes: Int[np.ndarray, " b"], parents: Bool[np.ndarray, "b d"]
+    ) -> Float[np.ndarray, "b d"]:
+        """What each variable could add to these parents, in nats: whom to try first."""
+        addresses = self._computed(stats, nodes, parents)
+        return np.stack([stats.could_add[a] for a in addresses])
+
+    def scm(self, data: Dataset) -> SCM:
+        """A small network for each variable, with noise whose tails are its own."""
+        return SCM(Networks(self.width), Tailed(), data.scaling)
+
+    def draw(self, key: Key, stats: Stats, graphs: Shaped[np.ndarray, "s d d"]) -> Params:
+        """Networks trained on all rows, their last layer and noise scale drawn.
+
+        Hidden units stay as trained; the weights that read them vary as in a linear
+        regression on them.
+        """
+        nodes, parents = _families.of_graphs(graphs)
+        addresses = _addresses(nodes, parents)
+        first = {address: row for row, address in enumerate(addresses)}
+        rows = np.array(list(first.values()))
+        place = {address: k for k, address in enumerate(first)}
+        groups = _crossfit.families(nodes[rows], parents[rows])
+        fits = [
+            (which, group, _crossfit.refit(stats.folds, group, self._plan()))
+            for which, group in groups
+        ]
+        which = np.array([place[address] for address in addresses])
+        num_rows = np.asarray(stats.folds.observed).sum(axis=(0, 1))[nodes]
+        return assembled(generator(key), fits, which, num_rows, graphs.shape[:2])
+
+    def _computed(self, stats: Stats, nodes: np.ndarray, parents: np.ndarray) -> list[tuple]:
+        """Addresses of all families, after those that are not known have been scored."""
+        addresses = _addresses(nodes, parents)
+        fresh = {a: row for row, a in enumerate(addresses) if a not in stats.known}
+        names, rows = list(fresh), np.array(list(fresh.values()), dtype=int)
+        for which, group in _crossfit.families(nodes[rows], parents[rows]):
+            scored = _crossfit.score(stats.folds, group, self._plan())
+            for k, value, gains in zip(which, *scored, strict=True):
+                stats.known[names[k]] = float(value)
+                stats.could_add[names[k]] = gains
+        return addresses
+
+    def _plan(self) -> Plan:
+        return Plan(
+            width=self.width,
+            num_starts=self.num_starts,
+            rough_steps=self.rough_steps,
+            fine_steps=self.fine_steps,
+            seed=self.seed,
+        )
+
+    def _folds(self, num_rows: int) -> int:
+        """Few rows are worth more folds: each network then sees more of them."""
+        if self.num_folds:
+            return min(self.num_folds, num_rows)
+        return 2 if num_rows >= 2000 else 4 if num_rows >= 500 else 8
+
+
+def _addresses(nodes: np.ndarray, parents: np.ndarray) -> list[tuple[int, bytes]]:
+    packed = np.packbits(parents, axis=1)
+    return [(int(node), row.tobytes()) for node, row in zip(nodes, packed, strict=True)]
+
+
+build = Neural

@@ -1,0 +1,178 @@
+"""The learned score: evidence by hand, what counts, what is remembered, what is drawn."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy import integrate, stats
+
+from bayesdag.data import Dataset, Scaling
+from bayesdag.mechanisms.networks import Networks
+from bayesdag.noises.tailed import Tailed
+from bayesdag.scores import _crossfit, _networks
+from bayesdag.scores.neural import Neural
+from bayesdag.types import InputError
+
+SCORE = Neural(width=3, num_folds=2, num_starts=2, rough_steps=6, fine_steps=6)
+NAMES = ("a", "b", "c", "d")
+NUM_ROWS = 240
+
+
+def kinked_rows(seed=0, heavy=False):
+    """d = |a| + b + noise, with c a bystander."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(NUM_ROWS, 4))
+    noise = rng.standard_t(3, NUM_ROWS) if heavy else rng.normal(size=NUM_ROWS)
+    x[:, 3] = 2 * np.abs(x[:, 0]) + x[:, 1] + 0.3 * noise
+    return x
+
+
+def dataset(values, interventions=None):
+    return Dataset(values, NAMES, interventions, Scaling.of(kinked_rows()))
+
+
+def sets(*members):
+    parents = np.zeros((len(members), 4), dtype=bool)
+    for row, some in zip(parents, members, strict=True):
+        row[["abcd".index(letter) for letter in some]] = True
+    return parents
+
+
+def test_the_true_parents_score_best():
+    stats_ = SCORE.prepare(dataset(kinked_rows()))
+    names = ["", "a", "b", "ab", "bc", "ac", "abc"]
+    values = dict(zip(names, SCORE.log_evidence(stats_, 3, sets(*names)), strict=True))
+    assert values["ab"] > max(values["a"], values["b"]) + 50
+    assert values["a"] > values[""] + 20  # a parabola-like effect without correlation
+    assert values["abc"] < values["ab"] + 3
+
+
+def test_the_evidence_is_the_held_out_density_added_up_by_hand():
+    data = dataset(kinked_rows(heavy=True))
+    prepared = SCORE.prepare(data)
+    found = SCORE.log_evidence(prepared, 3, sets("ab"))[0]
+    folds = np.asarray(prepared.folds.values)
+    total = 0.0
+    used = jnp.asarray([1.0, 1.0, 0.0, 0.0])
+    for held_out, other in ((0, 1), (1, 0)):
+        inputs = jnp.asarray(folds[other][:, [0, 1, 2, 2]]) * used[None, :]
+        rows = (inputs, jnp.asarray(folds[other][:, 3]), jnp.ones(len(inputs)))
+        by = _networks.whitening(*rows, used)
+        fit = _networks.fit(_networks.whitened(by, *rows, used), used, SCORE._plan())
+        test = jnp.asarray(folds[held_out][:, [0, 1, 2, 2]]) * used[None, :]
+        new = _networks.whitened(by, test, jnp.asarray(folds[held_out][:, 3]), rows[2], used)
+        slopes = np.asarray(_networks._slopes(fit.network, new.inputs), float)
+        root = np.asarray(fit.root, float)
+        leverage = ((np.linalg.solve(root, slopes.T)) ** 2).sum(axis=0)
+        scale = float(fit.tails.scale) * np.sqrt(1 + leverage)
+        residual = np.asarray(new.target - _networks.means(fit.network, new.inputs), float)
+        degrees = _networks.DEGREES[int(fit.tails.which)]
+        total += stats.t.logpdf(residual, degrees, scale=scale).sum()
+        total -= len(residual) * np.log(float(by.spread))
+    assert found == pytest.approx(total, abs=1.0)
+
+
+def test_the_score_of_a_family_does_not_depend_on_its_companions():
+    first, second = Neural(**vars(SCORE) | {"seed": 1}), Neural(**vars(SCORE) | {"seed": 1})
+    data = dataset(kinked_rows(1))
+    together = first.log_evidence(first.prepare(data), 3, sets("ab", "a", "abc"))
+    neural_memory().clear()
+    alone = second.log_evidence(second.prepare(data), 3, sets("ab"))
+    np.testing.assert_allclose(together[0], alone[0], rtol=1e-4)
+
+
+def test_cells_that_were_set_neither_train_nor_count():
+    values, mask = kinked_rows(), np.zeros((NUM_ROWS, 4), dtype=bool)
+    mask[:40, 3] = True
+    spoiled = values.copy()
+    spoiled[:40, 3] = 3.0
+    one, other = (
+        SCORE.log_evidence(SCORE.prepare(dataset(v, mask)), 3, sets("ab"))[0]
+        for v in (values, spoiled)
+    )
+    assert one == pytest.approx(other, abs=0.05)
+    everything = SCORE.log_evidence(SCORE.prepare(dataset(values)), 3, sets("ab"))[0]
+    assert abs(everything - one) > 1
+
+
+def neural_memory():
+    from bayesdag.scores import neural
+
+    return neural._MEMORY
+
+
+def test_what_was_scored_is_not_trained_again(monkeypatch):
+    data = dataset(kinked_rows())
+    before = SCORE.log_evidence(SCORE.prepare(data), 3, sets("ab"))
+
+    def refuse(*_):
+        raise AssertionError("trained again")
+
+    monkeypatch.setattr(_crossfit, "score", refuse)
+    again = SCORE.log_evidence(SCORE.prepare(dataset(kinked_rows())), 3, sets("ab"))
+    np.testing.assert_array_equal(before, again)
+    with pytest.raises(AssertionError, match="trained again"):
+        SCORE.log_evidence(SCORE.prepare(dataset(kinked_rows(2))), 3, sets("ab"))
+
+
+def test_caution_divides_the_evidence():
+    stats_ = SCORE.prepare(dataset(kinked_rows()))
+    careful = Neural(**vars(SCORE) | {"caution": 4.0})
+    plain = SCORE.log_evidence(stats_, 3, sets("ab", "a"))
+    np.testing.assert_allclose(careful.log_evidence(stats_, 3, sets("ab", "a")), plain / 4)
+
+
+def test_residuals_say_which_variable_could_add_most():
+    stats_ = SCORE.prepare(dataset(kinked_rows()))
+    promise = SCORE.promise(stats_, np.array([3, 3]), sets("b", "a"))
+    assert np.argmax(promise[0][:3]) == 0
+    assert np.argmax(promise[1][:3]) == 1
+
+
+def test_drawn_functions_explain_the_rows_they_were_trained_on(key):
+    data = dataset(kinked_rows())
+    graph = np.zeros((4, 4), dtype=np.int8)
+    graph[[0, 1], 3] = 1
+    params = SCORE.draw(key, SCORE.prepare(data), np.stack([graph, graph, graph.T * 0]))
+    scm = SCORE.scm(data)
+    assert jax.tree.leaves(params)[0].shape[:2] == (3, 4)
+    rows, unset = data.values.astype(np.float32), np.zeros(data.values.shape, dtype=bool)
+    values = [
+        float(scm.log_prob(jax.tree.map(lambda leaf, k=k: leaf[k], params), g, rows, unset).sum())
+        for k, g in enumerate([graph, graph, 0 * graph])
+    ]
+    assert values[0] != values[1]
+    assert abs(values[0] - values[1]) < 30
+    assert values[0] > values[2] + 100
+
+
+def test_a_network_depends_on_its_parents_alone(key):
+    mechanism = Networks(num_members=3)
+    params = mechanism.init(key, 4)
+    graph = jnp.zeros((4, 4)).at[0, 3].set(1).at[1, 2].set(1)
+    x = jax.random.normal(jax.random.fold_in(key, 1), (5, 4))
+    jacobian = jax.jacobian(lambda row: mechanism(params, row[None], graph)[0])(x[0])
+    assert ((np.asarray(graph) != 0) >= (np.asarray(jacobian) != 0).T).all()
+    assert np.asarray(jacobian)[3, 0] != 0
+    one = jnp.stack([mechanism.node(params, x, graph[:, i], i) for i in range(4)], axis=1)
+    np.testing.assert_allclose(mechanism(params, x, graph), one, rtol=1e-5)
+
+
+@pytest.mark.parametrize("degrees", [3.0, 5.0, 1000.0])
+def test_tailed_noise_is_students_distribution(degrees, key):
+    params = {"log_scale": jnp.log(jnp.array([2.0])), "log_degrees": jnp.log(jnp.array([degrees]))}
+    x = np.linspace(-8, 8, 41)
+    density = np.asarray(Tailed().log_prob(params, jnp.asarray(x, jnp.float32)[:, None]))[:, 0]
+    np.testing.assert_allclose(density, stats.t.logpdf(x, degrees, scale=2.0), atol=2e-4)
+    grid = np.linspace(-400, 400, 200_001)
+    whole = np.exp(np.asarray(Tailed().log_prob(params, jnp.asarray(grid, jnp.float32)[:, None])))
+    assert integrate.trapezoid(whole[:, 0], grid) == pytest.approx(1, abs=1e-3)
+    drawn = np.asarray(Tailed().sample(params, key, (4000, 1)))[:, 0]
+    assert stats.kstest(drawn / 2, stats.t(degrees).cdf).pvalue > 1e-4
+
+
+def test_settings_that_make_no_sense_are_refused():
+    with pytest.raises(InputError, match="num_folds is 1"):
+        Neural(num_folds=1)
+    with pytest.raises(InputError, match="boldness"):
+        Neural(caution=0.5)
