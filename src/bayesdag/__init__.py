@@ -12,7 +12,7 @@ from bayesdag._version import __version__
 
 if TYPE_CHECKING:
     from bayesdag.data import Dataset, read
-    from bayesdag.fitting import extend, fit, list_methods
+    from bayesdag.fitting import extend, fit, list_methods, log_scores
     from bayesdag.joining import merge
     from bayesdag.knowledge import Knowledge
     from bayesdag.posterior import Posterior, load
@@ -40,13 +40,14 @@ __all__ = [
     "fit",
     "list_methods",
     "load",
+    "log_scores",
     "merge",
     "read",
 ]
 
 _HOMES = {
     "data": ("Dataset", "read"),
-    "fitting": ("extend", "fit", "list_methods"),
+    "fitting": ("extend", "fit", "list_methods", "log_scores"),
     "joining": ("merge",),
     "knowledge": ("Knowledge",),
     "posterior": ("Posterior", "load"),

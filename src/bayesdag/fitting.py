@@ -10,6 +10,7 @@ import numpy as np
 from bayesdag import plugins, priors
 from bayesdag._version import __version__
 from bayesdag.data import Dataset, Scaling, check_rows, read
+from bayesdag.graphs import is_acyclic
 from bayesdag.knowledge import Constraints, Knowledge
 from bayesdag.monitors import Checkpoint, Keeper, Together
 from bayesdag.posterior import Posterior
@@ -80,23 +81,56 @@ def extend(
     """
     told = posterior.provenance
     method = plugins.from_configuration(told["method"])
-    dataset = read(data)
-    if dataset.hash != told["data_hash"]:
-        raise InputError(
-            "these are not the data of this posterior; pass the table it was fitted to"
-        )
+    dataset = _as_fitted(posterior, data)
     _refuse_to_extend(posterior, method)
-    scaling = Scaling(**{k: np.array(v, dtype=float) for k, v in told["scaling"].items()})
     longer = dataclasses.replace(method, num_samples=method.num_samples + num_samples)
     return _run(
         longer,
-        dataclasses.replace(dataset, scaling=scaling),
+        dataset,
         Knowledge.read(told["knowledge"]),
         told["seed"],
         checkpoint,
         monitor,
         Keeper(posterior.state),
     )
+
+
+def log_scores(posterior: Posterior, data: Any, graph: Any) -> dict[str, float]:
+    """Log score of `graph`, say the true one, beside the best of each stage of the run.
+
+    A best below the true graph's score is a shortfall of the search. A best above it is none:
+    with so many rows, the score prefers another graph.
+
+    Args:
+        data: what was fitted, interventions included; anything else is refused.
+        graph: a DAG; `graph[i, j] = 1` means i -> j, in the order of the columns.
+    """
+    told = posterior.provenance
+    method = plugins.from_configuration(told.get("chosen", told["method"]))
+    if not hasattr(method, "log_score_of"):
+        raise InputError(f"method {name_of(method)!r} gives graphs no score to compare")
+    dataset, graph = _as_fitted(posterior, data), np.asarray(graph)
+    if graph.shape != (dataset.num_variables,) * 2 or not is_acyclic(graph != 0):
+        raise InputError(
+            f"the graph to score is no DAG of {dataset.num_variables} variables; pass a square "
+            "matrix without cycles, in the order of the columns"
+        )
+    knowledge = Knowledge.read(told["knowledge"]).bind(dataset.names)
+    drawn = {"stage": "draws", "best": float(posterior.stats["log_joint"].max())}
+    stages = told.get("search", {}).get("stages", [drawn])
+    asked = method.log_score_of(dataset, knowledge, graph)
+    return {"given graph": asked} | {stage["stage"]: stage["best"] for stage in stages}
+
+
+def _as_fitted(posterior: Posterior, data: Any) -> Dataset:
+    """The data of a posterior, on the scale on which they were fitted."""
+    told, dataset = posterior.provenance, read(data)
+    if dataset.hash != told["data_hash"]:
+        raise InputError(
+            "these are not the data of this posterior; pass the table it was fitted to"
+        )
+    scaling = Scaling(**{k: np.array(v, dtype=float) for k, v in told["scaling"].items()})
+    return dataclasses.replace(dataset, scaling=scaling)
 
 
 def _run(

@@ -36,16 +36,22 @@ def fit(
     keep_state: Annotated[
         bool, typer.Option("--keep-state", help="Keep what `bayesdag extend` needs to go on.")
     ] = False,
+    truth: Annotated[
+        Path | None,
+        typer.Option(help="CSV with the true edges, one `cause,effect` a row: print its score."),
+    ] = None,
     top: Top = 20,
     as_json: AsJson = False,
 ) -> None:
     """Fit a table and write the posterior to a file."""
     from bayesdag import fitting
+    from bayesdag.cli.truths import beside_the_truth, read_edges
     from bayesdag.data import read
     from bayesdag.monitors import Progress
 
     check_suffix(out)
     data = read(table, interventions=path_or_name(interventions), scaling=scaling)
+    graph = None if truth is None else read_edges(truth, data.names)
     partial = out.with_name(f"{out.name}.partial")
     with Progress() as progress:
         posterior = fitting.fit(
@@ -63,6 +69,8 @@ def fit(
     # Only now: a kill between the two leaves the checkpoint, and the command ends the same.
     partial.unlink(missing_ok=True)
     print_posterior(posterior, top, as_json)
+    if graph is not None:
+        say(beside_the_truth(fitting.log_scores(posterior, data, graph)), as_json)
     say(f"Written to {out}", as_json)
 
 

@@ -129,8 +129,8 @@ class Collapsed:
     ) -> float:
         """Log posterior of a graph with one order of its own, order-modular.
 
-        Beside the best of the draws (`provenance["search"]`) it tells a shortfall of the
-        search from one of the score.
+        Beside the best of each stage (`provenance["search"]`; `bayesdag.log_scores` puts them
+        together) it tells a shortfall of the search from one of the score.
         """
         scores = LocalScores(self.score, self.score.prepare(data), knowledge)
         prior = Components(*self.prior.components(data.num_variables))

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import jax
 import numpy as np
-from jaxtyping import Float, Int8
+from jaxtyping import Float, Int8, Shaped
 
 from bayesdag import posterior
 from bayesdag.data import Dataset
@@ -24,7 +24,7 @@ from bayesdag.priors import DensityGrid, StructurePrior
 from bayesdag.scores.bge import BGe
 from bayesdag.subsets import graph_modular, order_modular
 from bayesdag.subsets.transforms import Tables, edges, members, num_orders
-from bayesdag.types import InputError, Key, Monitor, Score
+from bayesdag.types import Array, InputError, Key, Monitor, Score
 
 NEGLIGIBLE = 1e-12  # posterior weight of a prior component that is left out of the marginals
 MAX_ORDERED_PATHS = 13  # variables up to which order-modular path probabilities are exact
@@ -116,6 +116,14 @@ class Exact:
         pieces = [(dags, log_weight(dags)) for dags in iterate_dags(data.num_variables)]
         dags, value = (np.concatenate(part) for part in zip(*pieces, strict=True))
         return dags, value - np.logaddexp.reduce(value)
+
+    def log_score_of(
+        self, data: Dataset, knowledge: Constraints, graph: Shaped[Array, "d d"]
+    ) -> float:
+        """Log joint of a graph, on the scale of the draws."""
+        graphs = (np.asarray(graph)[None] != 0).astype(np.int8)
+        tables = score_tables(self.score, self.score.prepare(data), knowledge)
+        return float((self._log_prior(graphs) + _log_weights(tables, graphs))[0])
 
     def _mixture(self, tables: Tables) -> Mixture:
         d = len(tables)
