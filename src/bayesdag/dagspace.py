@@ -115,6 +115,20 @@ def lift(
     return potentials, log_volume
 
 
+def lower(potentials: Potentials, support: Support, scale: float) -> Potentials:
+    """The coordinates that `lift` takes to these potentials, which must agree with `support`."""
+    coordinates = potentials
+    for level in support.levels:
+        children = jnp.where(support.required > 0, potentials[None, :], -jnp.inf)
+        highest = jnp.where(level, children.max(axis=1), 0.0)
+        least = 1e-6 * (scale + jnp.abs(highest))
+        # A lead that rounding has swallowed stays a tiny one.
+        lead = jnp.where(level, jnp.maximum((potentials - highest - least) / scale, 1e-6), 1.0)
+        inverse = lead + jnp.log(-jnp.expm1(-lead))
+        coordinates = jnp.where(level, scale * inverse, coordinates)
+    return coordinates
+
+
 def confine(mask: Mask, support: Support) -> Mask:
     """The mask with forbidden edges out and required ones in."""
     return mask * support.allowed * (1 - support.required) + support.required

@@ -58,18 +58,18 @@ class Together:
 
     method: Any
 
-    def step(self, key: Keys, step: Array, state: State, context: Context) -> tuple:
+    def step(self, key: Keys, step: Array, state: Any, context: Context) -> tuple:
         """Every data set one step further; each has its own key."""
 
-        def one(key: Key, state: State, x: Array, counted: Array) -> tuple:
+        def one(key: Key, state: Any, x: Array, counted: Array) -> tuple:
             return self.method.step(key, step, state, Context(x, counted, context.support))
 
         return _each(one)(key, state, context.x, context.counted)
 
-    def keep(self, key: Keys, state: State, context: Context) -> Params:
+    def keep(self, key: Keys, state: Any, context: Context) -> Params:
         """The draws of every data set."""
 
-        def one(key: Key, state: State, x: Array, counted: Array) -> Params:
+        def one(key: Key, state: Any, x: Array, counted: Array) -> Params:
             return self.method.keep(key, state, Context(x, counted, context.support))
 
         return _each(one)(key, state, context.x, context.counted)

@@ -31,7 +31,7 @@ def posteriors(
         draws = jax.tree.map(lambda x, k=k: x[:, k].swapaxes(0, 1), done.draws)
         own = context._replace(x=context.x[k], counted=context.counted[k])
         log_joint = _log_joint(method.energy, draws, own)
-        graphs = draws.pop("graph")
+        graphs, stats = draws.pop("graph"), draws.pop("stats", None)
         found.append(
             posterior.from_draws(
                 np.asarray(graphs),
@@ -39,6 +39,7 @@ def posteriors(
                 jax.tree.map(np.asarray, draws),
                 data,
                 log_joint=np.asarray(log_joint),
+                stats=stats,
                 provenance=_provenance(method, float(clipped[k])),
             )
         )

@@ -1,0 +1,99 @@
+"""From draws of (p, W̃, Θ) to graphs: the proposition "equivalence of posterior expectation".
+
+A function of graphs has the posterior expectation E[ E[f p(D|W)] / E[p(D|W)] ], the outer
+expectation over draws given the data (the paper's formula lacks "given the data"), the inner
+ones over W ~ p(W|W̃). Both inner ones factor over nodes, so one graph with each column chosen
+by its own weight stands for the ratio: d choices among a few columns, instead of one among
+graphs of which a single one would carry all the weight.
+"""
+
+import math
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+
+from bayesdag import dagspace
+from bayesdag.energy import Energy
+from bayesdag.methods import _chains, _mask_gradients, _node_energies
+from bayesdag.types import Array, Key, Keys, Params
+
+_ROWS_AT_ONCE = 512
+
+
+@partial(jax.jit, static_argnums=(1, 4, 5))
+def graphs(
+    keys: Keys,
+    energy: Energy,
+    draws: Params,
+    context: _chains.Context,
+    num_masks: int,
+    retained: bool,
+) -> Params:
+    """Draws with a mask, a graph and, as statistics, effective numbers of masks.
+
+    Args:
+        keys: one a data set.
+        energy: U.
+        draws: leading dimensions (draw, data set, chain).
+        context: the rows of all data sets.
+        num_masks: drawn from p(W|W̃) for each draw.
+        retained: whether the chain's own mask follows p(W|W̃, p, Θ, D); then it is one of the
+            candidates, and the choice leaves that distribution as it is at any number of them.
+    """
+    num_draws, _, num_chains = draws["potentials"].shape[:3]
+    indices = jnp.arange(num_draws)
+
+    def one_set(key: Key, x: Array, counted: Array, own: Params) -> Params:
+        here = _chains.Context(x, counted, context.support)
+
+        def one_draw(index: Array, of_chains: Params) -> Params:
+            # By index, so that more draws leave the first ones as they are.
+            chains = jax.random.split(jax.random.fold_in(key, index), num_chains)
+            choose = partial(_choose, energy, here, num_masks, retained)
+            return jax.lax.map(lambda pair: choose(*pair), (chains, of_chains))
+
+        return jax.lax.map(lambda pair: one_draw(*pair), (indices, own))
+
+    own = jax.tree.map(lambda leaf: leaf.swapaxes(0, 1), draws)
+    found = jax.lax.map(lambda each: one_set(*each), (keys, context.x, context.counted, own))
+    return jax.tree.map(lambda leaf: leaf.swapaxes(0, 1), found)
+
+
+def _choose(
+    energy: Energy,
+    context: _chains.Context,
+    num_masks: int,
+    retained: bool,
+    key: Key,
+    draw: Params,
+) -> Params:
+    """One draw with its columns chosen, on all rows."""
+    key_component, key_masks, key_choice = jax.random.split(key, 3)
+    n = context.x.shape[0]
+    batch = _chains.tiled(context, jnp.arange(n), math.ceil(n / _ROWS_AT_ONCE), correct=False)
+    order = dagspace.order(draw["potentials"])
+    kept = draw["mask"].astype(order.dtype)
+    masks = _mask_gradients.draw(key_masks, draw["logits"], num_masks)[1]
+    if retained:
+        masks = jnp.concatenate([kept[None], masks])
+    component = _node_energies.draw_component(
+        key_component, energy, dagspace.confine(kept, context.support) * order
+    )
+    evaluate = _node_energies.evaluator(
+        energy,
+        {name: draw[name] for name in ("mechanism", "noise")},
+        batch,
+        context.support.log_odds,
+        component,
+    )
+    confined = jax.vmap(dagspace.confine, in_axes=(0, None))(masks, context.support)
+    log_terms = -evaluate(confined * order[None]).total
+    mask = _mask_gradients.columns(confined, _mask_gradients.choose(key_choice, log_terms))
+    effective = _mask_gradients.effective_number(log_terms)
+    return {
+        **draw,
+        "mask": mask.astype(jnp.int8),
+        "graph": (mask * order).astype(jnp.int8),
+        "stats": {"effective_masks": effective.mean(), "least_effective_masks": effective.min()},
+    }

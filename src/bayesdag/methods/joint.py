@@ -1,0 +1,405 @@
+"""Potentials, masks and functions all sampled: the paper's second engine (Algorithm 2).
+
+Nothing is variational here. Masks have logits W̃ with a normal prior, p(W_ij=1|W̃) = σ(W̃_ij),
+and SG-MCMC moves (p, W̃, Θ, σ). With W̃ summed out a mask is a fair coin in every entry, so
+the posterior of graphs and functions is the one that `bayesdag` aims at.
+As printed the engine loses: W̃ cannot follow when p reorders. `masks` and `num_swaps` hold the
+remedies; `experiments/joint.py` says what each is worth.
+"""
+
+import dataclasses
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any, ClassVar, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Float, Int
+
+from bayesdag import dagspace, loop
+from bayesdag.data import Dataset
+from bayesdag.energy import Batch, Energy, Gradient, spread
+from bayesdag.knowledge import Constraints
+from bayesdag.mechanisms.linear import Linear
+from bayesdag.mechanisms.neural import Neural
+from bayesdag.methods import _chains, _joint_draws, _node_energies, _order_swaps, _reweighting
+from bayesdag.methods._chains import Context
+from bayesdag.methods._mask_moves import Averaged, Flips, Place
+from bayesdag.noises.gaussian import Gaussian
+from bayesdag.posterior import Posterior
+from bayesdag.priors import DensityGrid, StructurePrior, Uniform
+from bayesdag.relaxations.sinkhorn import Sinkhorn
+from bayesdag.samplers.adam_sghmc import AdamSGHMC
+from bayesdag.types import (
+    Array,
+    Key,
+    Keys,
+    Mechanism,
+    Monitor,
+    Noise,
+    Params,
+    Relaxation,
+    Sampler,
+)
+
+_TILE_ROWS = 32  # measured: a CPU's cache then holds the activations of one chain
+
+
+class State(NamedTuple):
+    """All chains of one data set.
+
+    Attributes:
+        potentials: sampler state; its position has shape (chain, d).
+        logits: sampler state of W̃, (chain, d, d).
+        params: sampler state of Θ and σ.
+        masks: W of each chain.
+        carry: of the relaxation, for each chain.
+        rows: the order in which this epoch visits the rows.
+    """
+
+    potentials: Any
+    logits: Any
+    params: Any
+    masks: Float[Array, "chain d d"]
+    carry: Any
+    rows: Int[Array, " n"]
+
+
+@dataclass(frozen=True)
+class Joint:
+    """SG-MCMC over potentials, mask logits and functions together, no variational part.
+
+    Attributes:
+        mechanism: linear or neural.
+        noise: of the residuals.
+        relaxation: supplies the gradient of the order.
+        masks: how W and W̃ move given the order: `Averaged` is Algorithm 2 as printed.
+        num_swaps: proposals a step to exchange neighbours in the order.
+        order_gradient: whether the data's straight-through gradient moves the potentials,
+            as printed; False leaves the order to the swaps.
+        logit_scale: prior deviation of W̃; the paper gives none.
+        num_evaluated: masks drawn from p(W|W̃) for each draw that is kept, to weigh them.
+        prior: of the graph given its order; by default the edge density is unknown.
+        sparsity: λ_s, a cost of every edge *instead* of `prior`.
+        sampler: of functions and noise scales; its gain adapts during warm-up.
+        potential_sampler: of the potentials; None: the same.
+        logit_sampler: of W̃; None: the same.
+        temperature: the target is exp(-U / temperature).
+        num_chains: independent chains that run side by side.
+        num_warmup: steps before the first draw counts.
+        num_samples: draws kept of each chain.
+        thinning: steps between two draws.
+        batch_size: rows a step; all of them where there are not more.
+        correct_noise: whether mini-batch noise is taken out of the injected noise.
+        potential_scale: prior deviation of the potentials.
+        init_scale: their deviation at the start.
+        tile_rows: rows handled at once; None chooses by device.
+    """
+
+    mechanism: Mechanism = Neural()
+    noise: Noise = Gaussian()
+    relaxation: Relaxation = Sinkhorn()
+    masks: Averaged | Flips = Flips()
+    num_swaps: int = 1
+    order_gradient: bool = False
+    logit_scale: float = 1.0
+    num_evaluated: int = 8
+    prior: StructurePrior = DensityGrid()
+    sparsity: float | None = None
+    sampler: Sampler = AdamSGHMC()
+    potential_sampler: Sampler | None = None
+    logit_sampler: Sampler | None = None
+    temperature: float = 1.0
+    num_chains: int = 10
+    num_warmup: int = 5000
+    num_samples: int = 50
+    thinning: int = 40
+    batch_size: int = 512
+    correct_noise: bool = True
+    potential_scale: float = 0.1
+    init_scale: float = 0.01
+    tile_rows: int | None = None
+
+    honours: ClassVar[frozenset[str]] = frozenset({"required", "forbidden", "beliefs"})
+    interventions: ClassVar[bool] = True
+    share_edges: ClassVar[bool] = False
+    PRESETS: ClassVar[dict[str, "Joint"]] = {}
+
+    def min_rows(self, d: int) -> int:
+        """Ten: fewer say nothing about a noise scale."""
+        del d
+        return 10
+
+    def __call__(
+        self, key: Key, data: Dataset, knowledge: Constraints, monitor: Monitor | None
+    ) -> Posterior:
+        """Joint draws of graphs, functions and noise scales."""
+        return self.fit_many(key[None], [data], knowledge, monitor)[0]
+
+    def fit_many(
+        self,
+        keys: Keys,
+        datasets: Sequence[Dataset],
+        knowledge: Constraints,
+        monitor: Monitor | None = None,
+    ) -> list[Posterior]:
+        """One posterior a data set; all of equal shape, fitted in one compiled run."""
+        context = _chains.context(datasets, knowledge)
+        _, n, d = context.x.shape
+        schedule = loop.Schedule(self.num_warmup, self.num_samples, self.thinning)
+        kernel = _chains.Together(self)
+        done = loop.run(keys, kernel, _start(self, keys, n, d), context, schedule, monitor)
+        retained = isinstance(self.masks, Flips)
+        draws = _reweighting.graphs(
+            keys, self.energy, done.draws, context, self.num_evaluated, retained
+        )
+        return _joint_draws.posteriors(self, done._replace(draws=draws), datasets, context)
+
+    def start(self, key: Key, num_rows: int, d: int) -> State:
+        """All chains of one data set before the first step."""
+        key_potentials, key_mechanism, key_noise, key_logits, key_masks = jax.random.split(key, 5)
+        potentials = self.init_scale * jax.random.normal(key_potentials, (self.num_chains, d))
+        params = {
+            "mechanism": self._init_chains(self.mechanism, key_mechanism, d),
+            "noise": self._init_chains(self.noise, key_noise, d),
+        }
+        shape = (self.num_chains, d, d)
+        logits = self.logit_scale * jax.random.normal(key_logits, shape)
+        coin = jax.random.bernoulli(key_masks, 0.5, shape)
+        carry = jax.tree.map(
+            lambda x: jnp.broadcast_to(x, (self.num_chains, *x.shape)), self.relaxation.init(d)
+        )
+        return State(
+            potentials=self._samplers["potentials"].init(potentials),
+            logits=jax.vmap(self._samplers["logits"].init)(logits),
+            params=self._samplers["params"].init(params),
+            masks=coin.astype(logits.dtype),
+            carry=carry,
+            rows=jnp.arange(num_rows, dtype=jnp.int32),
+        )
+
+    def step(
+        self, key: Key, step: Array, state: State, context: Context
+    ) -> tuple[State, dict[str, Array]]:
+        """One sweep: masks and logits, the order, then (p, Θ, σ) by SG-MCMC."""
+        key_rows, key_masks, key_swaps, key_p, key_params = jax.random.split(key, 5)
+        batch, state = self._next_batch(key_rows, step, state, context)
+        state = self._move_masks(key_masks, state, context, batch)
+        for key_swap in jax.random.split(key_swaps, self.num_swaps):
+            state = self._swap(key_swap, state, context, batch)
+        graphs = self._graphs(state, context)
+        slope = self._slope(batch, ("mechanism", "noise"))(graphs, state.params.position)
+        if self.order_gradient:
+            state = self._move_potentials(key_p, state, graphs, slope, context, batch)
+        state = self._move_params(key_params, state, slope)
+        return state, self._stats(state, graphs, slope, context)
+
+    def keep(self, key: Key, state: State, context: Context) -> Params:
+        """(p, W̃, W, Θ, σ) of every chain; graphs are chosen when all have been kept."""
+        del key
+        potentials = jax.vmap(lambda c: self.lift(c, context)[0])(state.potentials.position)
+        binary = state.masks.astype(jnp.int8)
+        kept = {"potentials": potentials, "logits": state.logits.position, "mask": binary}
+        return kept | state.params.position
+
+    @cached_property
+    def energy(self) -> Energy:
+        """U, with these settings."""
+        return Energy(
+            mechanism=self.mechanism,
+            noise=self.noise,
+            prior=self.prior if self.sparsity is None else Uniform(),
+            sparsity=self.sparsity or 0.0,
+            potential_scale=self.potential_scale,
+        )
+
+    @property
+    def temperatures(self) -> tuple[float, float]:
+        """What the chains target, for potentials and for functions."""
+        return tuple(  # pyright: ignore
+            self._samplers[name].noise_scale ** 2  # pyright: ignore
+            for name in ("potentials", "params")
+        )
+
+    def clipped_share(self, state: State) -> Array:
+        """Share of functions' coordinates where mini-batches alone are too noisy."""
+        return self._samplers["params"].clipped_share(state.params)  # pyright: ignore
+
+    def lift(self, coordinates: Array, context: Context) -> tuple[Array, Array]:
+        """Potentials that agree with what is required, and the log volume of the map."""
+        return dagspace.lift(coordinates, context.support, self.potential_scale)
+
+    def _next_batch(
+        self, key: Key, step: Array, state: State, context: Context
+    ) -> tuple[Batch, State]:
+        rows, visited = _chains.next_rows(key, step, state.rows, self.batch_size)
+        num_tiles = self._num_tiles(rows.shape[0], context.x.shape[0])
+        batch = _chains.tiled(context, rows, num_tiles, self.correct_noise)
+        return batch, state._replace(rows=visited)
+
+    def _move_masks(self, key: Key, state: State, context: Context, batch: Batch) -> State:
+        """W and W̃ given the order and the functions."""
+
+        def one(key: Key, coordinates: Array, mask: Array, params: Params, logits: Any) -> tuple:
+            key_place, key_move = jax.random.split(key)
+            potentials = self.lift(coordinates, context)[0]
+            place = self._place(key_place, potentials, mask, params, context, batch)
+            return self.masks(key_move, logits, mask, place, self._samplers["logits"])
+
+        logits, masks = self._each_chain(one, key)(
+            state.potentials.position, state.masks, state.params.position, state.logits
+        )
+        return state._replace(logits=logits, masks=masks)
+
+    def _swap(self, key: Key, state: State, context: Context, batch: Batch) -> State:
+        """Neighbours in the order exchanged by Metropolis' rule."""
+
+        def one(key: Key, coordinates: Array, mask: Array, params: Params) -> tuple:
+            key_place, key_swap = jax.random.split(key)
+            potentials = self.lift(coordinates, context)[0]
+            place = self._place(key_place, potentials, mask, params, context, batch)
+            potentials, mask, params = _order_swaps.swap(key_swap, potentials, mask, params, place)
+            return dagspace.lower(potentials, context.support, self.potential_scale), mask, params
+
+        coordinates, masks, params = self._each_chain(one, key)(
+            state.potentials.position, state.masks, state.params.position
+        )
+        return state._replace(
+            potentials=state.potentials._replace(position=coordinates),
+            masks=masks,
+            params=state.params._replace(position=params),
+        )
+
+    def _place(
+        self,
+        key: Key,
+        potentials: Array,
+        mask: Array,
+        params: Params,
+        context: Context,
+        batch: Batch,
+    ) -> Place:
+        """One chain, with the component of the structure prior drawn anew."""
+        order = dagspace.order(potentials)
+        graph = dagspace.confine(mask, context.support) * order
+        component = _node_energies.draw_component(key, self.energy, graph)
+        log_odds = context.support.log_odds
+
+        def slope(graph: Array) -> Array:
+            found = self.energy.data_gradient(graph, params, batch, ()).graph.sum(axis=0)
+            return found + jax.grad(self.energy.structure)(graph, log_odds)
+
+        return Place(
+            order=order,
+            support=context.support,
+            evaluate=_node_energies.evaluator(self.energy, params, batch, log_odds, component),
+            slope=slope,
+            batch=batch,
+            temperature=self.temperature,
+            logit_scale=self.logit_scale,
+        )
+
+    def _graphs(self, state: State, context: Context) -> Array:
+        def one(coordinates: Array, mask: Array) -> Array:
+            order = dagspace.order(self.lift(coordinates, context)[0])
+            return dagspace.confine(mask, context.support) * order
+
+        return jax.vmap(one)(state.potentials.position, state.masks)
+
+    def _slope(self, batch: Batch, wanted: tuple[str, ...]) -> Callable:
+        return _chains.over_chains(
+            lambda graph, params: self.energy.data_gradient(graph, params, batch, wanted),
+            one_by_one=self._keeps_in_cache,
+        )
+
+    def _move_potentials(
+        self, key: Key, state: State, graphs: Array, slope: Gradient, context: Context, batch: Batch
+    ) -> State:
+        """SG-MCMC on p: the data's gradient pulled back through the order, and the prior's."""
+
+        def orders(coordinates: Array) -> tuple:
+            def one(coordinates: Array, carry: Any) -> tuple:
+                return self.relaxation(key, self.lift(coordinates, context)[0], carry)
+
+            return jax.vmap(one)(coordinates, state.carry)
+
+        _, pull, carry = jax.vjp(orders, state.potentials.position, has_aux=True)
+        masks = jax.vmap(dagspace.confine, in_axes=(0, None))(state.masks, context.support)
+        structure = jax.vmap(jax.grad(self.energy.structure), in_axes=(0, None))
+        cost = jax.vmap(jax.grad(lambda c: self.energy.potentials(*self.lift(c, context))))
+        by_tile = jax.vmap(lambda at_graph: pull(at_graph * masks)[0], in_axes=1)(slope.graph)
+        grad = by_tile.sum(axis=0) + cost(state.potentials.position)
+        grad = grad + pull(structure(graphs, context.support.log_odds) * masks)[0]
+        variance = None
+        if batch.is_noisy:
+            squares, num = (by_tile**2).sum(axis=0), by_tile.shape[0]
+            variance = spread(by_tile.sum(axis=0), squares, num) * batch.sampling
+        sampler: Any = self._samplers["potentials"]
+        moved = sampler.step(key, state.potentials, grad, variance)
+        return state._replace(potentials=moved, carry=carry)
+
+    def _move_params(self, key: Key, state: State, slope: Gradient) -> State:
+        """SG-MCMC on Θ and σ."""
+        cost = jax.vmap(jax.grad(self.energy.params))(state.params.position)
+        grad = jax.tree.map(jnp.add, slope.params, cost)
+        sampler: Any = self._samplers["params"]
+        return state._replace(params=sampler.step(key, state.params, grad, slope.variance))
+
+    def _stats(
+        self, state: State, graphs: Array, slope: Gradient, context: Context
+    ) -> dict[str, Array]:
+        """Of every chain; the energy is an estimate from this batch."""
+        structure = jax.vmap(self.energy.structure, in_axes=(0, None))
+        energy = slope.energy + structure(graphs, context.support.log_odds)
+        energy = energy + jax.vmap(self.energy.params)(state.params.position)
+        moved = state.potentials.position.sum(axis=1) + state.logits.position.sum(axis=(1, 2))
+        return {"energy": energy + 0 * moved, "edges": graphs.sum(axis=(1, 2))}
+
+    def _each_chain(self, one: Callable, key: Key) -> Callable:
+        mapped = _chains.over_chains(one, one_by_one=self._keeps_in_cache)
+        return partial(mapped, jax.random.split(key, self.num_chains))
+
+    def _init_chains(self, part: Mechanism | Noise, key: Key, d: int) -> Params:
+        keys = jax.random.split(key, self.num_chains)
+        return jax.vmap(lambda key: part.init(key, d))(keys)
+
+    def _num_tiles(self, num_rows: int, total: int) -> int:
+        """Tiles a batch is cut into; eight at least where its gradient noise is measured."""
+        rows = self.tile_rows or (_TILE_ROWS if self._keeps_in_cache else num_rows)
+        least = 8 if self.correct_noise and num_rows < total else 1
+        return max(math.ceil(num_rows / rows), least)
+
+    @property
+    def _keeps_in_cache(self) -> bool:
+        """Whether to work through chains and tiles one by one: hidden layers on a CPU."""
+        return _chains.on_cpu() and hasattr(self.mechanism, "width")
+
+    @cached_property
+    def _samplers(self) -> dict[str, Sampler]:
+        """At the temperature wanted; gains stop adapting when the warm-up ends."""
+        own = {"potentials": self.potential_sampler, "logits": self.logit_sampler, "params": None}
+        return {name: self._tempered(found or self.sampler) for name, found in own.items()}
+
+    def _tempered(self, sampler: Any) -> Sampler:
+        changes = {"noise_scale": sampler.noise_scale * math.sqrt(self.temperature)}
+        if getattr(sampler, "num_adapt", None) is not None:
+            changes["num_adapt"] = self.num_warmup
+        return dataclasses.replace(sampler, **changes)
+
+
+@partial(jax.jit, static_argnums=(0, 2, 3))
+def _start(method: Joint, keys: Keys, num_rows: int, d: int) -> State:
+    """The chains of every data set; compiled once for equal settings and shapes."""
+    return jax.vmap(lambda key: method.start(key, num_rows, d))(keys)
+
+
+Joint.PRESETS["quick"] = Joint(
+    mechanism=Linear(intercept=False, init_scale=0.1),
+    num_chains=64,
+    num_warmup=300,
+    num_samples=10,
+    thinning=10,
+)
+build = Joint
