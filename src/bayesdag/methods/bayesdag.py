@@ -58,7 +58,8 @@ class BayesDAG:
         edges: q(W|p).
         prior: of the graph given its order; by default the edge density is unknown.
         sparsity: λ_s, a cost of every edge *instead* of `prior`.
-        sampler: of functions and noise scales; its gain adapts during warm-up.
+        sampler: of functions and noise scales; its gain never stops adapting, because a chain
+            whose gradients grow later would leave the numbers with a gain frozen before.
         potential_sampler: of the potentials; None: the same.
         temperature: the target is exp(-U / temperature), whatever the number of chains.
         learning_rate: of Adam on φ.
@@ -88,7 +89,7 @@ class BayesDAG:
     edges: Edges = Bernoulli()
     prior: StructurePrior = DensityGrid()
     sparsity: float | None = None
-    sampler: Sampler = AdamSGHMC()
+    sampler: Sampler = AdamSGHMC(num_adapt=None)
     potential_sampler: Sampler | None = None
     temperature: float = 1.0
     learning_rate: float = 5e-3
@@ -301,8 +302,8 @@ class BayesDAG:
         structure = jax.vmap(self.energy.structure, in_axes=(0, None))
         energy = slope.energy + structure(draw.graphs, context.support.log_odds)
         energy = energy + jax.vmap(self.energy.params)(self._params(state))
-        moved = state.potentials.position.sum(axis=1)
-        stats = {"energy": energy + 0 * moved, "edges": draw.graphs.sum(axis=(1, 2))}
+        moved = state.potentials.position.sum(axis=1)  # a NaN here must show as well
+        stats = {"energy": energy + 0 * moved, "expected_edges": draw.graphs.sum(axis=(1, 2))}
         if hasattr(draw.carry, "num_iterations"):
             stats["iterations"] = draw.carry.num_iterations.astype(jnp.float32)
         return stats
