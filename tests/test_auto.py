@@ -2,9 +2,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
+import bayesdag
 from bayesdag import fit, read
 from bayesdag.methods._linearity import Linearity, _curvature, linearity
 from bayesdag.methods.auto import Auto
+from bayesdag.scores.neural import Neural
 from tests.toys import toy_frame
 
 QUICK = Auto.PRESETS["quick"]
@@ -25,13 +27,26 @@ def test_few_variables_and_linear_data_are_added_up_exactly():
     assert "chosen: exact, because 4 variables are few and the data look linear" in why
 
 
-def test_curved_data_are_left_to_collapsed_and_the_result_says_what_that_means():
+def test_curved_data_get_learned_functions_and_the_result_says_why():
+    chosen, notes = Auto().choose(4, linearity(read(curved_frame())))
+    assert chosen == Auto().curved
+    assert chosen.score == Neural()
+    assert "chosen: collapsed with neural functions, because the data do not look lin" in notes[0]
+    assert "corrected p-value" in notes[0]
+
+
+@pytest.mark.slow
+def test_curved_data_are_fitted_with_learned_functions(tmp_path):
     posterior = fit(curved_frame(), QUICK)
-    assert posterior.provenance["chosen"]["plugin"] == "methods.collapsed:Collapsed"
-    why, warning = posterior.provenance["notes"][:2]
-    assert "do not look linear" in why
-    assert "corrected p-value" in why
-    assert "the functions of this result are linear although the data are not" in warning
+    assert posterior.provenance["chosen"]["score"]["plugin"] == "scores.neural:Neural"
+    assert (
+        posterior.edge_matrix()[posterior.names.index("soil"), posterior.names.index("crop")] > 0.5
+    )
+    posterior.save(tmp_path / "curved.nc")
+    loaded = bayesdag.load(tmp_path / "curved.nc")
+    np.testing.assert_array_equal(loaded.graphs, posterior.graphs)
+    one, other = (p.effect("soil", "crop") for p in (posterior, loaded))
+    np.testing.assert_allclose(one.draws, other.draws)
 
 
 def test_many_variables_are_left_to_collapsed():

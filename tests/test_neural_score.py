@@ -9,7 +9,7 @@ from scipy import integrate, stats
 from bayesdag.data import Dataset, Scaling
 from bayesdag.mechanisms.networks import Networks
 from bayesdag.noises.tailed import Tailed
-from bayesdag.scores import _crossfit, _networks
+from bayesdag.scores import _crossfit, _networks, _trained, _units, neural
 from bayesdag.scores.neural import Neural
 from bayesdag.types import InputError
 
@@ -47,20 +47,25 @@ def test_the_true_parents_score_best():
     assert values["abc"] < values["ab"] + 3
 
 
+@pytest.mark.slow
 def test_the_evidence_is_the_held_out_density_added_up_by_hand():
     data = dataset(kinked_rows(heavy=True))
     prepared = SCORE.prepare(data)
     found = SCORE.log_evidence(prepared, 3, sets("ab"))[0]
     folds = np.asarray(prepared.folds.values)
     total = 0.0
+    jitted = jax.jit(_networks.fit, static_argnums=4)
     used = jnp.asarray([1.0, 1.0, 0.0, 0.0])
     for held_out, other in ((0, 1), (1, 0)):
         inputs = jnp.asarray(folds[other][:, [0, 1, 2, 2]]) * used[None, :]
         rows = (inputs, jnp.asarray(folds[other][:, 3]), jnp.ones(len(inputs)))
-        by = _networks.whitening(*rows, used)
-        fit = _networks.fit(_networks.whitened(by, *rows, used), used, SCORE._plan())
+        by = _units.whitening(*rows, used)
+        nobody = _networks.Network(jnp.zeros((1, 4, 3)), jnp.zeros((1, 3)), jnp.zeros((1, 8)))
+        known = jnp.zeros(1, dtype=bool)
+        whitened = _units.whitened(by, *rows, used)
+        fit = jitted(whitened, used, nobody, known, SCORE._plan())
         test = jnp.asarray(folds[held_out][:, [0, 1, 2, 2]]) * used[None, :]
-        new = _networks.whitened(by, test, jnp.asarray(folds[held_out][:, 3]), rows[2], used)
+        new = _units.whitened(by, test, jnp.asarray(folds[held_out][:, 3]), rows[2], used)
         slopes = np.asarray(_networks._slopes(fit.network, new.inputs), float)
         root = np.asarray(fit.root, float)
         leverage = ((np.linalg.solve(root, slopes.T)) ** 2).sum(axis=0)
@@ -72,13 +77,48 @@ def test_the_evidence_is_the_held_out_density_added_up_by_hand():
     assert found == pytest.approx(total, abs=1.0)
 
 
-def test_the_score_of_a_family_does_not_depend_on_its_companions():
-    first, second = Neural(**vars(SCORE) | {"seed": 1}), Neural(**vars(SCORE) | {"seed": 1})
+def test_the_same_questions_get_the_same_answers():
     data = dataset(kinked_rows(1))
-    together = first.log_evidence(first.prepare(data), 3, sets("ab", "a", "abc"))
-    neural_memory().clear()
-    alone = second.log_evidence(second.prepare(data), 3, sets("ab"))
-    np.testing.assert_allclose(together[0], alone[0], rtol=1e-4)
+    once, again = (_asked_afresh(data) for _ in range(2))
+    np.testing.assert_array_equal(once, again)
+
+
+def _asked_afresh(data):
+    neural._MEMORY.clear()
+    return SCORE.log_evidence(SCORE.prepare(data), 3, sets("ab", "a", "abc"))
+
+
+def test_a_network_is_handed_on_to_a_larger_set_unchanged():
+    stats_ = SCORE.prepare(dataset(kinked_rows()))
+    SCORE.log_evidence(stats_, 3, sets("ab"))
+    small = stats_.known[3, 0b0011]
+    (_, group), *_ = _crossfit.families(np.array([3]), sets("abc"))
+    given = _trained.handed_on(group, [[small, None]], 2, SCORE.width)
+    assert given.known.tolist() == [[True, False]]
+    x = np.random.default_rng(0).normal(size=(5, 4)).astype(np.float32)
+    larger = _networks.Network(*(jnp.asarray(leaf[0, 1, 0]) for leaf in given.networks))
+    smaller = _networks.Network(*(jnp.asarray(leaf[1]) for leaf in small.networks))
+    np.testing.assert_allclose(
+        _networks.means(larger, x[:, group.members[0]] * group.used[0]),
+        _networks.means(smaller, x[:, small.members] * small.used),
+        rtol=1e-5,
+    )
+
+
+def test_units_can_be_changed_and_changed_back(key):
+    keys = jax.random.split(key, 3)
+    x = jax.random.normal(keys[0], (50, 3)) @ jnp.array([[1.0, 2, 0], [0, 1, 0], [0, 0, 1]])
+    by = _units.whitening(x, x[:, 0], jnp.ones(50), jnp.ones(3))
+    network = _networks.Network(
+        jax.random.normal(keys[1], (3, 4)), jnp.ones(4), jax.random.normal(keys[2], (8,))
+    )
+    rows = _units.whitened(by, x, x[:, 0], jnp.ones(50), jnp.ones(3))
+    there = _units.in_engine_units(by, network)
+    expected = _networks.means(network, rows.inputs)
+    np.testing.assert_allclose(_networks.means(there, x), expected, rtol=1e-3, atol=1e-4)
+    back = _units.in_whitened_units(by, there)
+    for one, other in zip(network, back, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-3, atol=1e-4)
 
 
 def test_cells_that_were_set_neither_train_nor_count():
@@ -93,12 +133,6 @@ def test_cells_that_were_set_neither_train_nor_count():
     assert one == pytest.approx(other, abs=0.05)
     everything = SCORE.log_evidence(SCORE.prepare(dataset(values)), 3, sets("ab"))[0]
     assert abs(everything - one) > 1
-
-
-def neural_memory():
-    from bayesdag.scores import neural
-
-    return neural._MEMORY
 
 
 def test_what_was_scored_is_not_trained_again(monkeypatch):
@@ -154,7 +188,9 @@ def test_a_network_depends_on_its_parents_alone(key):
     jacobian = jax.jacobian(lambda row: mechanism(params, row[None], graph)[0])(x[0])
     assert ((np.asarray(graph) != 0) >= (np.asarray(jacobian) != 0).T).all()
     assert np.asarray(jacobian)[3, 0] != 0
-    one = jnp.stack([mechanism.node(params, x, graph[:, i], i) for i in range(4)], axis=1)
+    one = jnp.stack(
+        [mechanism.node(params, x, graph[:, i], jnp.asarray(i)) for i in range(4)], axis=1
+    )
     np.testing.assert_allclose(mechanism(params, x, graph), one, rtol=1e-5)
 
 

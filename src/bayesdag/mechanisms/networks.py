@@ -39,6 +39,7 @@ class Networks:
 
     def __call__(self, params: Params, x: Rows, graph: Graph) -> Rows:
         """Means of all variables at once."""
+        params, x, graph = jax.tree.map(jnp.asarray, (params, x, graph))
         nodes = jnp.arange(graph.shape[0])
         means = jax.lax.map(lambda i: self.node(params, x, graph[:, i], i), nodes)
         return means.T

@@ -16,15 +16,15 @@ from bayesdag.types import Key, Monitor
 
 @dataclass(frozen=True)
 class Auto:
-    """Exact where the variables are few and the data look linear, else collapsed.
+    """Exact or collapsed for linear data, by their number; else collapsed with learned functions.
 
-    The result names the method that was chosen and the check that decided. On data that
-    do not look linear the functions of the result are still linear, and it says so.
+    The result names the method that was chosen and the check that decided.
 
     Attributes:
         max_exact: variables up to which every graph is added up.
         exact: the method for few variables and linear data.
-        collapsed: the method for all others.
+        collapsed: the method for many variables and linear data.
+        curved: the method for data that do not look linear.
     """
 
     honours: ClassVar[frozenset[str]] = Exact.honours & Collapsed.honours
@@ -34,6 +34,7 @@ class Auto:
     max_exact: int = 10
     exact: Exact = Exact(score=Collapsed.score)
     collapsed: Collapsed = Collapsed()
+    curved: Collapsed = Collapsed.PRESETS["neural"]
 
     def min_rows(self, d: int) -> int:
         """What either method needs."""
@@ -55,21 +56,24 @@ class Auto:
 
     def choose(self, d: int, found: Linearity) -> tuple[Exact | Collapsed, list[str]]:
         """A method for d variables, and why it was chosen, in words."""
+        if found.curved:
+            functions = type(self.curved.score).__name__.lower()
+            why = f"chosen: collapsed with {functions} functions, because {found.describe()}"
+            return self.curved, [why]
         few = (
             f"{d} variables are {'few' if d <= self.max_exact else 'too many to add up all graphs'}"
         )
-        if d <= self.max_exact and not found.curved:
+        if d <= self.max_exact:
             return self.exact, [f"chosen: exact, because {few} and {found.describe()}"]
-        why = f"chosen: collapsed, because {few}; {found.describe()}"
-        if not found.curved:
-            return self.collapsed, [why]
-        warning = (
-            "the functions of this result are linear although the data are not: directions and "
-            "effects may be wrong where curves matter, and missing edges may be curved ones"
-        )
-        return self.collapsed, [why, warning]
+        return self.collapsed, [f"chosen: collapsed, because {few}; {found.describe()}"]
 
 
-Auto.PRESETS = {"quick": Auto(collapsed=Collapsed.PRESETS["quick"])}
+_QUICK = Collapsed.PRESETS["quick"]
+Auto.PRESETS = {
+    "quick": Auto(
+        collapsed=_QUICK,
+        curved=dataclasses.replace(_QUICK, score=Collapsed.PRESETS["neural"].score, max_rounds=1),
+    )
+}
 
 build = Auto

@@ -26,6 +26,7 @@ from bayesdag.orders.region import Effort, Region, Sampled
 from bayesdag.posterior import Posterior
 from bayesdag.priors import DensityGrid, StructurePrior
 from bayesdag.scores.bge import BGe
+from bayesdag.scores.neural import Neural
 from bayesdag.types import Array, InputError, Key, Monitor, Score
 
 # Ladders a chain times variables: look-ups are cheap while few replicas share the cache.
@@ -276,6 +277,8 @@ def _notes(names, place: Region, missing: Outside, unrepresented: np.ndarray) ->
 Collapsed.PRESETS = {
     # For a first look, and for tests: few and short chains.
     "quick": Collapsed(num_chains=2, num_warmup=30, num_ladders=8, num_starts=2),
+    # For functions that are not linear: learned, and dear, so the tables are small.
+    "neural": Collapsed(score=Neural(), num_starts=3, max_candidates=8, max_rounds=2),
 }
 
 build = Collapsed

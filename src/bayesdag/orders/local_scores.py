@@ -28,24 +28,26 @@ class Extending(Protocol):
 
 
 @runtime_checkable
-class Batched(Protocol):
-    """A score that prefers families of many nodes at once."""
+class Screening(Protocol):
+    """A dear score: it remembers, works in batches, and says whom to try first.
+
+    Scores may change when it trains a family again, so nobody else should remember them.
+    """
 
     def log_evidence_of_families(
         self, stats: Any, nodes: Int[np.ndarray, " m"], parents: ParentSets
     ) -> Float[np.ndarray, " m"]:
-        """log evidence of node m with parents m."""
+        """log evidence of node m with parents m: the more at once, the better."""
         ...
-
-
-@runtime_checkable
-class Screening(Protocol):
-    """A score that can say cheaply which further parents are worth a try."""
 
     def promise(
         self, stats: Any, nodes: Int[np.ndarray, " b"], parents: Bool[np.ndarray, "b d"]
     ) -> Float[np.ndarray, "b d"]:
         """Roughly what variable j adds to the log evidence of node b with parents b."""
+        ...
+
+    def revision(self, stats: Any) -> int:
+        """Grows whenever a score that was told before has changed."""
         ...
 
 
@@ -71,8 +73,8 @@ class LocalScores:
         self, nodes: Int[np.ndarray, " m"], parents: ParentSets
     ) -> Float[np.ndarray, " m"]:
         """Score of each node with the parents in the same row."""
-        if isinstance(self._score, Batched):
-            self._compute_together(self._score, nodes, parents)
+        if isinstance(self._score, Screening):
+            return self._told(self._score, nodes, parents)
         result = np.empty(len(nodes))
         for node in np.unique(nodes):
             rows = np.flatnonzero(nodes == node)
@@ -81,6 +83,8 @@ class LocalScores:
 
     def of_node(self, node: int, parents: ParentSets) -> Float[np.ndarray, " m"]:
         """Scores of one node with m parent sets."""
+        if isinstance(self._score, Screening):
+            return self._told(self._score, np.full(len(parents), node), parents)
         known = self._known[node]
         keys = _keys(parents)
         fresh = {key: row for row, key in enumerate(keys) if key not in known}
@@ -124,30 +128,35 @@ class LocalScores:
         values = self._score.promise(self._stats, nodes, parents)
         return np.where(possible, values + self.knowledge.log_odds.T[nodes], -np.inf)
 
+    @property
+    def revision(self) -> int:
+        """Grows whenever scores that were told before have changed."""
+        return self._score.revision(self._stats) if isinstance(self._score, Screening) else 0
+
     def of_graphs(self, graphs: Shaped[Array, "s d d"]) -> Float[np.ndarray, "s d"]:
         """Score of every node with its parents in each graph."""
         parents = np.swapaxes(np.asarray(graphs) != 0, 1, 2)
+        if self.screens:
+            nodes = np.tile(np.arange(self.num_variables), len(parents))
+            return self(nodes, parents.reshape(-1, self.num_variables)).reshape(len(parents), -1)
         columns = [self.of_node(node, parents[:, node]) for node in range(self.num_variables)]
         return np.stack(columns, axis=1)
 
-    def _compute_together(self, score: Batched, nodes: np.ndarray, parents: ParentSets) -> None:
-        """All families that are not known yet, in one call."""
-        fresh = {}
-        for row, (node, key) in enumerate(zip(nodes.tolist(), _keys(parents), strict=True)):
-            if key not in self._known[node]:
-                fresh[node, key] = row
-        rows = np.array(list(fresh.values()), dtype=int)
-        values = np.array(
-            [self.knowledge.log_prior(int(nodes[r]), parents[[r]])[0] for r in rows], dtype=float
-        )
-        allowed = np.isfinite(values)
+    def _told(
+        self, score: Screening, nodes: np.ndarray, parents: ParentSets
+    ) -> Float[np.ndarray, " m"]:
+        """What a dear score says now; counted, not remembered."""
+        result = np.empty(len(nodes))
+        for node in np.unique(nodes):
+            rows = np.flatnonzero(nodes == node)
+            result[rows] = self.knowledge.log_prior(int(node), parents[rows])
+            self._known[node].update(dict.fromkeys(_keys(parents[rows]), 0.0))
+        allowed = np.isfinite(result)
         if allowed.any():
-            asked = rows[allowed]
-            values[allowed] += score.log_evidence_of_families(
-                self._stats, nodes[asked], parents[asked]
+            result[allowed] += score.log_evidence_of_families(
+                self._stats, nodes[allowed], parents[allowed]
             )
-        for (node, key), value in zip(fresh, values.tolist(), strict=True):
-            self._known[node][key] = value
+        return result
 
     def _compute(self, node: int, parents: ParentSets) -> Float[np.ndarray, " m"]:
         result = self.knowledge.log_prior(node, parents)

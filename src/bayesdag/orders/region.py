@@ -208,11 +208,21 @@ def log_score(scores: LocalScores, prior: Components, graph: Shaped[Array, "d d"
 def _tabulate(scores: LocalScores, lists: Lists, known: dict) -> tuple[NodeTable, ...]:
     """Tables of all nodes; those with the lists of an earlier round are not made again."""
     result = []
+    if scores.screens:  # one batch for all nodes; scores may have changed since
+        known.clear()
+        _score_together(scores, lists)
     for node, sets in enumerate(zip(lists.core, lists.uncertain, strict=True)):
         if (node, sets) not in known:
             known[node, sets] = tables.tabulate(scores, node, *sets)
         result.append(known[node, sets])
     return tuple(result)
+
+
+def _score_together(scores: LocalScores, lists: Lists) -> None:
+    d = scores.num_variables
+    families = zip(lists.core, lists.uncertain, strict=True)
+    sets = [tables.represented(d, *family)[1].reshape(-1, d) for family in families]
+    scores(np.repeat(np.arange(d), [len(some) for some in sets]), np.concatenate(sets))
 
 
 def _starts(

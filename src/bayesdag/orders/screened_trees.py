@@ -39,10 +39,12 @@ class ScreenedTrees:
         self._required = [mask_of(column) for column in scores.knowledge.required.T]
         self._stages: dict[Family, _Stage] = {}
         self._choices: dict[Family, Choice] = {}
+        self._revision = scores.revision
 
     def choose(self, tasks: Iterable[Family]) -> list[Choice]:
         """Choice for each (node, predecessors), all of them in step."""
         tasks = list(tasks)
+        self._refresh()
         waiting = {task for task in tasks if task not in self._choices}
         while waiting:
             missing: set[Family] = set()
@@ -55,6 +57,13 @@ class ScreenedTrees:
                     missing |= found
             self._score(missing)
         return [self._choices[task] for task in tasks]
+
+    def _refresh(self) -> None:
+        """Look all values up again if training has changed any."""
+        if self._revision != self.scores.revision:
+            self._choices.clear()
+            self._score(self._stages)
+            self._revision = self.scores.revision
 
     def _walk(self, node: int, before: int) -> Choice | set[Family]:
         """The choice, or the families that have to be scored first."""
@@ -90,7 +99,7 @@ class ScreenedTrees:
             parents = best[1]
 
     def _score(self, families: Iterable[Family]) -> None:
-        families = sorted(families)
+        families = sorted(families)  # batches must not depend on the order in a set
         if not families:
             return
         d = self.scores.num_variables

@@ -13,6 +13,9 @@ from jaxtyping import Int, Int8
 from bayesdag.graphs import topological_order
 from bayesdag.orders.parent_trees import TOLERANCE, Choice, Trees, members
 
+# Rounds of moves made together; values may change between them, so they could go on.
+MAX_ROUNDS = 40
+
 
 class Found(NamedTuple):
     """Where one start of the search ended.
@@ -31,11 +34,11 @@ class Found(NamedTuple):
 def search(rng: np.random.Generator, trees: Trees, start: np.ndarray) -> Found:
     """The local optimum reached from `start` by moving one variable at a time."""
     order = [int(node) for node in start]
+    if trees.scores.screens:
+        return evaluate(trees, np.array(_in_rounds(trees, order)))
     moved = True
     while moved:
         moved = False
-        if trees.scores.screens:  # scores are dear: those of a whole sweep in few batches
-            trees.choose(_neighbourhood(order))
         for node in rng.permutation(len(order)):
             better = _best_position(trees, order, int(node))
             moved |= better is not None
@@ -84,8 +87,39 @@ def perturbed(
     return causes_first(np.array(changed), required)
 
 
+def _in_rounds(trees: Trees, order: list[int]) -> list[int]:
+    """The local optimum where scores are dear: those of a round are asked for together.
+
+    All single moves are valued from the same order; the best of those that do not get in
+    one another's way are made at once.
+    """
+    for _ in range(MAX_ROUNDS):
+        trees.choose(_neighbourhood(order))
+        moves = sorted(
+            (move for node in order if (move := _best_move(trees, order, node))), reverse=True
+        )
+        if not moves:
+            break
+        touched: set[int] = set()
+        for _, now, best in moves:
+            span = set(range(min(now, best), max(now, best) + 1))
+            if not span & touched:
+                touched |= span
+                order.insert(best, order.pop(now))
+    return order
+
+
 def _best_position(trees: Trees, order: list[int], node: int) -> list[int] | None:
     """The order with `node` at its best position, or None where it stands best already."""
+    move = _best_move(trees, order, node)
+    if move is None:
+        return None
+    rest = [other for other in order if other != node]
+    return rest[: move[2]] + [node] + rest[move[2] :]
+
+
+def _best_move(trees: Trees, order: list[int], node: int) -> tuple[float, int, int] | None:
+    """What the best position of `node` gains, its place now and then; None if it gains none."""
     now = order.index(node)
     rest = order[:now] + order[now + 1 :]
     without, own, behind = _parts(trees, rest, node)
@@ -95,7 +129,7 @@ def _best_position(trees: Trees, order: list[int], node: int) -> list[int] | Non
     best = int(np.argmax(total))
     if not total[best] > total[now] + TOLERANCE * (1 + abs(total[now])):
         return None
-    return rest[:best] + [node] + rest[best:]
+    return float(total[best] - total[now]), now, best
 
 
 def _parts(trees: Trees, rest: list[int], node: int) -> tuple[np.ndarray, ...]:

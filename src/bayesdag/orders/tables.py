@@ -128,15 +128,10 @@ def tabulate(
     scores: LocalScores, node: int, core: Sequence[int], uncertain: Sequence[int]
 ) -> NodeTable:
     """The table of a node: every set it can represent is scored."""
-    late = [some for size in range(3) for some in combinations(range(len(core)), size)]
-    width = 1 << len(uncertain)
-    parents = np.zeros((len(late), width, scores.num_variables), dtype=bool)
-    parents[:, :, list(uncertain)] = np.arange(width)[:, None] >> np.arange(len(uncertain)) & 1
-    for row, some in enumerate(late):
-        parents[row, :, [member for k, member in enumerate(core) if k not in some]] = True
+    late, parents = represented(scores.num_variables, core, uncertain)
     values = scores.of_node(node, parents.reshape(-1, scores.num_variables))
     return NodeTable(
-        node, tuple(core), tuple(uncertain), tuple(late), values.reshape(len(late), width)
+        node, tuple(core), tuple(uncertain), tuple(late), values.reshape(parents.shape[:2])
     )
 
 
@@ -170,6 +165,19 @@ def lookup(
         top=jnp.asarray(np.diff(offset) - 1, jnp.int32),
         stride=jnp.asarray(stride),
     )
+
+
+def represented(
+    d: int, core: Sequence[int], uncertain: Sequence[int]
+) -> tuple[list[tuple[int, ...]], Bool[np.ndarray, "p q d"]]:
+    """Late core members of each row, and the parent sets of a table."""
+    late = [some for size in range(3) for some in combinations(range(len(core)), size)]
+    width = 1 << len(uncertain)
+    parents = np.zeros((len(late), width, d), dtype=bool)
+    parents[:, :, list(uncertain)] = np.arange(width)[:, None] >> np.arange(len(uncertain)) & 1
+    for row, some in enumerate(late):
+        parents[row, :, [member for k, member in enumerate(core) if k not in some]] = True
+    return late, parents
 
 
 def draw_graphs(

@@ -13,8 +13,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Bool, Float, Int, Int32
 
-from bayesdag.scores import _networks
-from bayesdag.scores._networks import Fit, Plan, Whitening
+from bayesdag.scores import _networks, _units
+from bayesdag.scores._networks import Network, Plan
 from bayesdag.types import Array
 
 # Parent sets are filled up to one of these sizes, so that few programs are compiled.
@@ -43,20 +43,45 @@ class Folds(NamedTuple):
 class Families(NamedTuple):
     """A batch of families of one size; `used` tells parents from filling."""
 
-    node: Int32[np.ndarray, " b"]
-    members: Int32[np.ndarray, "b k"]
-    used: Float[np.ndarray, "b k"]
+    node: Int32[Array, " b"]
+    members: Int32[Array, "b k"]
+    used: Float[Array, "b k"]
 
 
 class Scored(NamedTuple):
-    """Log predictive density of all rows, and what each variable could add, in nats.
+    """What is known of families after training; a leading dimension for each.
 
-    The second is the gain of a linear regression of the residuals on curves of the
-    variable: quick, blind to products, good enough to say which to try first.
+    Attributes:
+        log_evidence: log predictive density of all rows.
+        could_add: gain in nats of a linear regression of the residuals on curves of each
+            variable: quick, blind to products, good enough to say which to try first.
+        networks: one for each fold, inputs in engine units, standardised target.
+        log_posterior: of each network on the rows it was trained on.
+        scale: of its residuals, in engine units.
+        degrees: number of the tails.
+        centre: of the target.
+        spread: of the target.
+        root: Cholesky factor of the curvature of the last layer, inputs whitened.
+        whitening: Cholesky factor of the covariance of the inputs.
     """
 
-    log_evidence: Float[np.ndarray, " b"]
-    could_add: Float[np.ndarray, "b d"]
+    log_evidence: Float[Array, " b"]
+    could_add: Float[Array, "b d"]
+    networks: Network
+    log_posterior: Float[Array, "b f"]
+    scale: Float[Array, "b f"]
+    degrees: Int[Array, "b f"]
+    centre: Float[Array, "b f"]
+    spread: Float[Array, "b f"]
+    root: Float[Array, "b f q q"]
+    whitening: Float[Array, "b f k k"]
+
+
+class Given(NamedTuple):
+    """Networks to start from, for every family and fold; `known` says which mean something."""
+
+    networks: Network
+    known: Bool[Array, "b w"]
 
 
 def fold(
@@ -100,68 +125,57 @@ def families(
     return result
 
 
-def score(folds: Folds, group: Families, plan: Plan) -> Scored:
+def score(folds: Folds, group: Families, given: Given, plan: Plan) -> Scored:
     """Cross-fitted evidence of a batch of families, in pieces of one shape."""
     pieces = []
     num = len(group.node)
     for start, size in _pieces(num, _at_once(folds, group, plan)):
-        part = [_filled(leaf, start, size) for leaf in group]
-        pieces.append(_score(folds, *part, plan))
-    evidence, could_add = (
-        np.concatenate([np.asarray(piece[i], dtype=float) for piece in pieces])[:num]
-        for i in range(2)
-    )
-    return Scored(evidence, could_add)
-
-
-def refit(folds: Folds, group: Families, plan: Plan) -> tuple[Fit, Whitening]:
-    """Networks trained on all rows, for their functions; leading dimension: families."""
-    pieces = []
-    num = len(group.node)
-    for start, size in _pieces(num, _at_once(folds, group, plan)):
-        part = [_filled(leaf, start, size) for leaf in group]
-        pieces.append(jax.tree.map(np.asarray, _refit(folds, *part, plan)))
+        part = jax.tree.map(partial(_filled, start=start, size=size), (group, given))
+        pieces.append(jax.tree.map(np.asarray, _score(folds, *part, plan)))
     return jax.tree.map(lambda *leaves: np.concatenate(leaves)[:num], *pieces)
 
 
 @partial(jax.jit, static_argnames="plan")
-def _score(folds: Folds, node, members, used, plan: Plan):
-    density, residual = jax.vmap(partial(_one, folds, plan))(node, members, used)
-    weight = jnp.moveaxis(folds.observed.reshape(-1, folds.observed.shape[-1])[:, node], 1, 0)
+def _score(folds: Folds, group: Families, given: Given, plan: Plan) -> Scored:
+    trained, density, residual = jax.vmap(partial(_one, folds, plan))(group, given)
+    every = folds.observed.reshape(-1, folds.observed.shape[-1])
+    weight = jnp.moveaxis(every[:, group.node], 1, 0)
     gains = (residual * weight) @ folds.curves
-    gains = 0.5 * (gains**2).reshape(len(node), -1, NUM_CURVES).sum(axis=2)
-    return (density * weight).sum(axis=1), gains
+    gains = 0.5 * (gains**2).reshape(weight.shape[0], -1, NUM_CURVES).sum(axis=2)
+    return Scored((density * weight).sum(axis=1), gains, *trained)
 
 
-def _one(folds: Folds, plan: Plan, node, members, used):
-    """Log density and standardised residual of every row, each from the other folds."""
-    x = folds.values[:, :, members] * used[None, None, :]
-    y, weight = folds.values[:, :, node], folds.observed[:, :, node]
+def _one(folds: Folds, plan: Plan, family: Families, given: Given):
+    """Networks, log density and standardised residual of every row, each from other folds."""
+    used = family.used
+    x = folds.values[:, :, family.members] * used[None, None, :]
+    y, weight = folds.values[:, :, family.node], folds.observed[:, :, family.node]
 
-    def held_out(f):
+    def held_out(f: Array, networks: Network):
         rolled = (jnp.roll(leaf, -f - 1, axis=0)[:-1] for leaf in (x, y, weight))
         inputs, target, counts = (leaf.reshape(-1, *leaf.shape[2:]) for leaf in rolled)
-        by = _networks.whitening(inputs, target, counts, used)
-        rows = _networks.whitened(by, inputs, target, counts, used)
-        fitted = _networks.fit(rows, used, plan)
-        rows = _networks.whitened(by, x[f], y[f], weight[f], used)
-        density, residual = _networks.log_density(fitted, rows)
-        return density - jnp.log(by.spread), residual
+        by = _units.whitening(inputs, target, counts, used)
+        rows = _units.whitened(by, inputs, target, counts, used)
+        starts = jax.vmap(partial(_units.in_whitened_units, by))(networks)
+        fit = _networks.fit(rows, used, starts, given.known, plan)
+        test = _units.whitened(by, x[f], y[f], weight[f], used)
+        density, residual = _networks.log_density(fit, test)
+        last = fit.root[-fit.network.second.shape[0] :]  # of the last layer, hidden units given
+        trained = (
+            _units.in_engine_units(by, fit.network),
+            fit.log_posterior,
+            fit.tails.scale * by.spread,
+            fit.tails.which,
+            by.centre,
+            by.spread,
+            jnp.linalg.cholesky(_networks.dot(last, last.T)),
+            by.root,
+        )
+        return trained, density - jnp.log(by.spread), residual
 
-    density, residual = jax.vmap(held_out)(jnp.arange(folds.values.shape[0]))
-    return density.reshape(-1), residual.reshape(-1)
-
-
-@partial(jax.jit, static_argnames="plan")
-def _refit(folds: Folds, node, members, used, plan: Plan):
-    values, observed = (leaf.reshape(-1, leaf.shape[-1]) for leaf in folds[:2])
-
-    def one(node, members, used) -> tuple[Fit, Whitening]:
-        x, y, weight = values[:, members] * used[None, :], values[:, node], observed[:, node]
-        by = _networks.whitening(x, y, weight, used)
-        return _networks.fit(_networks.whitened(by, x, y, weight, used), used, plan), by
-
-    return jax.vmap(one)(node, members, used)
+    numbers = jnp.arange(folds.values.shape[0])
+    trained, density, residual = jax.vmap(held_out)(numbers, given.networks)
+    return trained, density.reshape(-1), residual.reshape(-1)
 
 
 def _curves(values: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n c"]:
@@ -188,7 +202,7 @@ def _pieces(num: int, most: int) -> list[tuple[int, int]]:
     """Start and size of each piece; sizes are few, so that little is compiled."""
     pieces, start = [], 0
     while start < num:
-        size = most if most < 32 or num - start > most // 4 else most // 8
+        size = most if most < 64 or num - start > most // 4 else most // 8
         pieces.append((start, size))
         start += size
     return pieces

@@ -1,29 +1,26 @@
 """From trained networks to the parameters of a causal model, with their uncertainty."""
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Int
 
-from bayesdag.scores._crossfit import Families
-from bayesdag.scores._networks import DEGREES, Fit, Whitening
+from bayesdag.scores._networks import DEGREES
+from bayesdag.scores._trained import Trained
 from bayesdag.types import Params
 
 
 def assembled(
     rng: np.random.Generator,
-    fits: list[tuple[Int[np.ndarray, " b"], Families, tuple[Fit, Whitening]]],
+    families: list[Trained],
     which: Int[np.ndarray, " m"],
-    num_rows: Float[np.ndarray, " m"],
     shape: tuple[int, int],
+    num_rows: int,
 ) -> Params:
-    """Parameters of s graphs with d nodes each; `which` is the fit of every family."""
-    widest = max(group.members.shape[1] for _, group, _ in fits)
+    """Parameters of s graphs with d nodes each; `which` is the family of every node."""
+    widest = max(len(family.members) for family in families)
     pieces: dict[str, np.ndarray] = {}
-    for number, group, (fit, by) in fits:
-        place = np.full(which.max() + 1, -1)
-        place[number] = np.arange(len(number))
-        asked = np.flatnonzero(place[which] >= 0)
-        drawn = _drawn(rng, fit, by, group, place[which[asked]], num_rows[asked])
-        for name, leaf in drawn.items():
+    for number, family in enumerate(families):
+        asked = np.flatnonzero(which == number)
+        for name, leaf in _drawn(rng, family, len(asked), num_rows).items():
             leaf = _widened(name, leaf, widest)
             whole = pieces.setdefault(name, np.zeros((len(which), *leaf.shape[1:]), leaf.dtype))
             whole[asked] = leaf
@@ -33,43 +30,33 @@ def assembled(
 
 
 def _drawn(
-    rng: np.random.Generator,
-    fit: Fit,
-    by: Whitening,
-    group: Families,
-    at: Int[np.ndarray, " b"],
-    num_rows: Float[np.ndarray, " b"],
+    rng: np.random.Generator, family: Trained, num: int, num_rows: int
 ) -> dict[str, np.ndarray]:
-    """One draw for each entry of `at`, in engine units: the whitening is undone.
+    """Draws of one family, in engine units: a fold's network, its last layer varied.
 
     With A the curvature at the fit, the last layer given the hidden units is
-    N(second, σ² A₂₂⁻¹); its Cholesky factor is the last block of that of A.
+    N(second, σ² A₂₂⁻¹), with `root` the Cholesky factor of A₂₂.
     """
-    first, bias, second = (np.asarray(leaf, float)[at] for leaf in fit.network)
+    at = rng.integers(len(family.scale), size=num)
+    first, bias, second = (np.asarray(leaf, float)[at] for leaf in family.networks)
     k, h = first.shape[1:]
-    scale = np.asarray(fit.tails.scale, float)[at]
-    scale = scale * np.sqrt(num_rows / rng.chisquare(np.maximum(num_rows, 1.0)))
-    block = np.swapaxes(
-        np.asarray(fit.root, float)[at][:, -second.shape[1] :, -second.shape[1] :], 1, 2
-    )
-    noise = np.linalg.solve(block, rng.standard_normal(second.shape)[..., None])[..., 0]
-    second = second + scale[:, None] * noise
-    mean, root = np.asarray(by.mean, float)[at], np.asarray(by.root, float)[at]
-    centre, spread = np.asarray(by.centre, float)[at], np.asarray(by.spread, float)[at]
-    back = np.linalg.inv(np.swapaxes(root, 1, 2)) * group.used[at][:, :, None]
-    first = back @ first
-    slopes = spread[:, None] * (back @ second[:, h : h + k, None])[..., 0]
-    bias = bias - np.einsum("bk,bkh->bh", mean, first)
-    intercept = centre + spread * second[:, -1] - (mean * slopes).sum(axis=1)
+    spread = family.spread[at].astype(float)
+    scale = family.scale[at] * np.sqrt(num_rows / rng.chisquare(num_rows, size=num))
+    noise = rng.standard_normal(second.shape)[..., None]
+    noise = np.linalg.solve(np.swapaxes(family.root.astype(float), 1, 2)[at], noise)[..., 0]
+    noise *= (scale / spread)[:, None]
+    back = np.swapaxes(family.whitening.astype(float), 1, 2)[at]
+    noise[:, h : h + k] = np.linalg.solve(back, noise[:, h : h + k, None])[..., 0]
+    second = (second + noise) * spread[:, None]
     return {
-        "members": group.members[at],
+        "members": np.tile(family.members, (num, 1)),
         "first": first.astype(np.float32),
         "bias": bias.astype(np.float32),
-        "second": (spread[:, None] * second[:, :h]).astype(np.float32),
-        "slopes": slopes.astype(np.float32),
-        "intercept": intercept.astype(np.float32),
-        "log_scale": np.log(scale * spread).astype(np.float32),
-        "log_degrees": np.log(DEGREES)[np.asarray(fit.tails.which)[at]].astype(np.float32),
+        "second": second[:, :h].astype(np.float32),
+        "slopes": second[:, h : h + k].astype(np.float32),
+        "intercept": (family.centre[at] + second[:, -1]).astype(np.float32),
+        "log_scale": np.log(scale).astype(np.float32),
+        "log_degrees": np.log(DEGREES)[family.degrees[at]].astype(np.float32),
     }
 
 

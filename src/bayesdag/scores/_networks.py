@@ -23,7 +23,7 @@ from bayesdag.types import Array
 # Degrees of freedom that residuals may have; the last is as good as Gaussian.
 DEGREES = np.array([3.0, 5.0, 10.0, 1000.0])
 _CONSTANTS = gammaln((DEGREES + 1) / 2) - gammaln(DEGREES / 2) - 0.5 * np.log(DEGREES * np.pi)
-_JITTER = 1e-5  # of whitening: inputs that agree to five digits count as one
+JITTER = 1e-5  # of whitening: inputs that agree to five digits count as one
 _LEAST_VARIANCE = 1e-6  # share of a variance; a better fit is rounding
 _FACTORS = (0.03, 0.3, 3.0, 30.0)  # of the damping, tried in every step
 _EXACT = lax.Precision.HIGHEST
@@ -97,36 +97,16 @@ class Fit(NamedTuple):
     log_posterior: Float[Array, ""]
 
 
-class Whitening(NamedTuple):
-    """z = (x - mean) root⁻ᵀ for the inputs, (y - centre) / spread for the target."""
+def fit(rows: Rows, used: Array, given: Network, known: Array, plan: Plan) -> Fit:
+    """The best of two finalists, trained to the end.
 
-    mean: Float[Array, " k"]
-    root: Float[Array, "k k"]
-    centre: Float[Array, ""]
-    spread: Float[Array, ""]
+    Random starts are warmed up on few rows, and compared on all; the best of them and the
+    best of the given networks go on. Only training rows decide.
 
-
-def whitening(x: Array, y: Array, weight: Array, used: Array) -> Whitening:
-    """Means and covariance of the rows that count; unused inputs stay zero."""
-    count = jnp.maximum(weight.sum(), 1.0)
-    mean = used * (weight @ x) / count
-    centred = (x - mean[None, :]) * used[None, :]
-    covariance = _dot((centred * weight[:, None]).T, centred) / count
-    root = jnp.linalg.cholesky(covariance + jnp.diag(1 - used + _JITTER))
-    centre = (weight * y).sum() / count
-    spread = jnp.sqrt((weight * (y - centre) ** 2).sum() / count + 1e-12)
-    return Whitening(mean, root, centre, spread)
-
-
-def whitened(by: Whitening, x: Array, y: Array, weight: Array, used: Array) -> Rows:
-    """The rows in the units a network sees."""
-    centred = (x - by.mean[None, :]) * used[None, :]
-    inputs = jax.scipy.linalg.solve_triangular(by.root, centred.T, lower=True).T
-    return Rows(inputs, (y - by.centre) / by.spread, weight)
-
-
-def fit(rows: Rows, used: Array, plan: Plan) -> Fit:
-    """The best of several starts, trained to the end."""
+    Args:
+        given: networks of related parent sets to start from, stacked.
+        known: which of them mean something.
+    """
     few = Rows(*(leaf[: plan.few_rows] for leaf in rows))
     rng = np.random.default_rng(plan.seed)
     directions = rng.standard_normal((plan.num_starts, used.shape[0], plan.width))
@@ -136,10 +116,26 @@ def fit(rows: Rows, used: Array, plan: Plan) -> Fit:
         return _improve(_start(directions, near, few, used), few, used, plan.rough_steps)
 
     starts = jax.vmap(warm_up)(jnp.asarray(directions, few.target.dtype), jnp.asarray(near))
-    loss = jax.vmap(lambda start: _sum_of_squares(start, few)[0])(starts)
-    best = jax.tree.map(lambda leaf: leaf[jnp.argmin(loss)], starts)
-    best = _improve(best, rows, used, plan.fine_steps + plan.robust_steps, plan.fine_steps)
-    return _finished(best, rows)
+    loss = _losses(starts, rows)
+    rank = jnp.argsort(loss)
+    loss_given = jnp.where(known, _losses(given, rows), jnp.inf)
+    # Without a given network the second best start takes its place.
+    runner_up = _take(starts, rank[min(1, plan.num_starts - 1)])
+    handed_on = _take(given, jnp.argmin(loss_given))
+    second = jax.tree.map(lambda a, b: jnp.where(known.any(), a, b), handed_on, runner_up)
+    finalists = jax.tree.map(lambda a, b: jnp.stack([a, b]), _take(starts, rank[0]), second)
+    num_steps = plan.fine_steps + plan.robust_steps
+    finalists = jax.vmap(lambda n: _improve(n, rows, used, num_steps, plan.fine_steps))(finalists)
+    return _finished(_take(finalists, jnp.argmin(_losses(finalists, rows))), rows)
+
+
+def _losses(networks: Network, rows: Rows) -> Float[Array, " s"]:
+    losses = jax.vmap(lambda network: _sum_of_squares(network, rows)[0])(networks)
+    return jnp.where(jnp.isfinite(losses), losses, jnp.inf)
+
+
+def _take(networks: Network, which: Array) -> Network:
+    return jax.tree.map(lambda leaf: leaf[which], networks)
 
 
 def log_density(fitted: Fit, rows: Rows) -> tuple[Array, Array]:
@@ -158,18 +154,18 @@ def log_density(fitted: Fit, rows: Rows) -> tuple[Array, Array]:
 
 def means(network: Network, inputs: Float[Array, "n k"]) -> Float[Array, " n"]:
     """What the network predicts."""
-    return _dot(_features(network, inputs), network.second)
+    return dot(_features(network, inputs), network.second)
 
 
 def _features(network: Network, inputs: Array) -> Float[Array, "n q"]:
-    units = jax.nn.relu(_dot(inputs, network.first) + network.bias[None, :])
+    units = jax.nn.relu(dot(inputs, network.first) + network.bias[None, :])
     return jnp.concatenate([units, inputs, jnp.ones_like(inputs[:, :1])], axis=1)
 
 
 def _slopes(network: Network, inputs: Array) -> Float[Array, "n p"]:
     """Derivatives of the predictions with respect to all parameters."""
     n, (k, h) = inputs.shape[0], network.first.shape
-    before = _dot(inputs, network.first) + network.bias[None, :]
+    before = dot(inputs, network.first) + network.bias[None, :]
     gate = jnp.where(before > 0, network.second[None, :h], 0.0)
     first = (inputs[:, :, None] * gate[:, None, :]).reshape(n, k * h)
     return jnp.concatenate([first, gate, _features(network, inputs)], axis=1)
@@ -199,8 +195,8 @@ def _start(directions: Array, near: Array, rows: Rows, used: Array) -> Network:
     bias = -0.7 * (rows.inputs[near] * first.T).sum(axis=1)
     network = Network(first, bias, jnp.zeros(width + k + 1, first.dtype))
     features = _features(network, rows.inputs)
-    gram = _dot((features * rows.weight[:, None]).T, features)
-    target = _dot(features.T, rows.weight * rows.target)
+    gram = dot((features * rows.weight[:, None]).T, features)
+    target = dot(features.T, rows.weight * rows.target)
     return network._replace(second=_solve(gram + 10.0 * jnp.eye(len(gram)), target))
 
 
@@ -245,7 +241,7 @@ def _step(
     squares, residual = _sum_of_squares(network, rows)
     prior, now = _variance(squares, rows) * _precision(network), _flat(network)
     matrix, slopes = _curvature(network, rows, prior)
-    gradient = _dot(slopes.T, rows.weight * residual) - prior * now
+    gradient = dot(slopes.T, rows.weight * residual) - prior * now
 
     def attempt(factor: Array) -> tuple[Network, Array]:
         damped = matrix + jnp.diag(factor * damping * jnp.diagonal(matrix))
@@ -262,7 +258,7 @@ def _step(
 
 def _curvature(network: Network, rows: Rows, prior: Array) -> tuple[Array, Array]:
     slopes = _slopes(network, rows.inputs)
-    return _dot((slopes * rows.weight[:, None]).T, slopes) + jnp.diag(prior), slopes
+    return dot((slopes * rows.weight[:, None]).T, slopes) + jnp.diag(prior), slopes
 
 
 def _variance(squares: Array, rows: Rows) -> Array:
@@ -280,7 +276,7 @@ def _finished(network: Network, rows: Rows) -> Fit:
     weighted = rows._replace(weight=rows.weight * _pull(network, rows))
     prior = tails.scale**2 * _precision(network)
     matrix, _ = _curvature(network, weighted, prior)
-    root = jnp.linalg.cholesky(matrix + jnp.diag(_JITTER * jnp.diagonal(matrix)))
+    root = jnp.linalg.cholesky(matrix + jnp.diag(JITTER * jnp.diagonal(matrix)))
     # Rounding may leave no factor of a nearly singular matrix: then the diagonal serves.
     root = jnp.where(jnp.isfinite(root).all(), root, jnp.diag(jnp.sqrt(jnp.diagonal(matrix))))
     inverse = jax.scipy.linalg.solve_triangular(root, jnp.eye(len(matrix)), lower=True)
@@ -333,5 +329,6 @@ def _solve(matrix: Array, vector: Array) -> Array:
     return jax.scipy.linalg.cho_solve((root, True), vector)
 
 
-def _dot(a: Array, b: Array) -> Array:
+def dot(a: Array, b: Array) -> Array:
+    """Matrix product in full precision."""
     return jnp.matmul(a, b, precision=_EXACT)

@@ -16,10 +16,11 @@ from bayesdag.keys import generator
 from bayesdag.mechanisms.networks import Networks
 from bayesdag.noises.tailed import Tailed
 from bayesdag.scm import SCM
-from bayesdag.scores import _crossfit, _families
+from bayesdag.scores import _crossfit, _families, _trained
 from bayesdag.scores._crossfit import Folds
 from bayesdag.scores._functions import assembled
 from bayesdag.scores._networks import Plan
+from bayesdag.scores._trained import Address, Trained
 from bayesdag.types import InputError, Key, Params, ParentSets
 
 # Data sets whose scores are remembered.
@@ -27,19 +28,19 @@ _MOST_REMEMBERED = 4
 _MEMORY: "OrderedDict[tuple, Stats]" = OrderedDict()
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Stats:
-    """The rows in folds, and every score that was computed on them.
+    """The rows in folds, and every family that was trained on them.
 
     Attributes:
         folds: rows on the device.
-        known: log evidence of each (node, packed parents).
-        could_add: what each variable could add to it, in nats; a guide, not a score.
+        known: trained families.
+        revision: how often a family was trained again, and better.
     """
 
     folds: Folds
-    known: dict[tuple[int, bytes], float] = field(default_factory=dict)
-    could_add: dict[tuple[int, bytes], Float[np.ndarray, " d"]] = field(default_factory=dict)
+    known: dict[Address, Trained] = field(default_factory=dict)
+    revision: int = 0
 
 
 @dataclass(frozen=True)
@@ -97,51 +98,72 @@ class Neural:
         self, stats: Stats, nodes: Int[np.ndarray, " m"], parents: ParentSets
     ) -> Float[np.ndarray, " m"]:
         """The same for families of several nodes: the more at once, the faster."""
-        addresses = self._computed(stats, nodes, parents)
-        return np.array([stats.known[a] for a in addresses], dtype=float) / self.caution
+        found = self._trained(stats, nodes, parents)
+        return np.array([family.log_evidence for family in found], dtype=float) / self.caution
 
     def promise(
         self, stats: Stats, nodes: Int[np.ndarray, " b"], parents: Bool[np.ndarray, "b d"]
     ) -> Float[np.ndarray, "b d"]:
         """What each variable could add to these parents, in nats: whom to try first."""
-        addresses = self._computed(stats, nodes, parents)
-        return np.stack([stats.could_add[a] for a in addresses])
+        found = self._trained(stats, nodes, parents)
+        return np.stack([family.could_add for family in found]).astype(float)
+
+    def revision(self, stats: Stats) -> int:
+        """Grows whenever a score that was told before has changed."""
+        return stats.revision
 
     def scm(self, data: Dataset) -> SCM:
         """A small network for each variable, with noise whose tails are its own."""
         return SCM(Networks(self.width), Tailed(), data.scaling)
 
     def draw(self, key: Key, stats: Stats, graphs: Shaped[np.ndarray, "s d d"]) -> Params:
-        """Networks trained on all rows, their last layer and noise scale drawn.
+        """The network of a random fold, its last layer and noise scale drawn.
 
         Hidden units stay as trained; the weights that read them vary as in a linear
         regression on them.
         """
         nodes, parents = _families.of_graphs(graphs)
+        self._trained(stats, nodes, parents)
         addresses = _addresses(nodes, parents)
-        first = {address: row for row, address in enumerate(addresses)}
-        rows = np.array(list(first.values()))
-        place = {address: k for k, address in enumerate(first)}
-        groups = _crossfit.families(nodes[rows], parents[rows])
-        fits = [
-            (which, group, _crossfit.refit(stats.folds, group, self._plan()))
-            for which, group in groups
-        ]
+        place = {address: k for k, address in enumerate(dict.fromkeys(addresses))}
         which = np.array([place[address] for address in addresses])
-        num_rows = np.asarray(stats.folds.observed).sum(axis=(0, 1))[nodes]
-        return assembled(generator(key), fits, which, num_rows, graphs.shape[:2])
+        families = [stats.known[address] for address in place]
+        num_rows = stats.folds.values.shape[0] * stats.folds.values.shape[1]
+        return assembled(generator(key), families, which, graphs.shape[:2], num_rows)
 
-    def _computed(self, stats: Stats, nodes: np.ndarray, parents: np.ndarray) -> list[tuple]:
-        """Addresses of all families, after those that are not known have been scored."""
+    def _trained(self, stats: Stats, nodes: np.ndarray, parents: np.ndarray) -> list[Trained]:
+        """All families, after those that are not known have been trained.
+
+        Sets that a fresh one beats by little are trained again from its network, so that no
+        parent is taken up for the luck of its training; training rows decide which stays.
+        """
         addresses = _addresses(nodes, parents)
-        fresh = {a: row for row, a in enumerate(addresses) if a not in stats.known}
-        names, rows = list(fresh), np.array(list(fresh.values()), dtype=int)
-        for which, group in _crossfit.families(nodes[rows], parents[rows]):
-            scored = _crossfit.score(stats.folds, group, self._plan())
-            for k, value, gains in zip(which, *scored, strict=True):
-                stats.known[names[k]] = float(value)
-                stats.could_add[names[k]] = gains
-        return addresses
+        fresh = list(dict.fromkeys(a for a in addresses if a not in stats.known))
+        self._train(stats, fresh)
+        d = stats.folds.values.shape[2]
+        self._train(stats, _trained.in_doubt(stats.known, fresh, d))
+        return [stats.known[address] for address in addresses]
+
+    def _train(self, stats: Stats, addresses: list[Address]) -> None:
+        num_folds, _, d = stats.folds.values.shape
+        nodes = np.array([node for node, _ in addresses], dtype=int)
+        bits = [[mask >> j & 1 for j in range(d)] for _, mask in addresses]
+        parents = np.array(bits, dtype=bool).reshape(-1, d)
+        for which, group in _crossfit.families(nodes, parents):
+            near = [_trained.relatives(stats.known, addresses[k], d) for k in which]
+            given = _trained.handed_on(group, near, num_folds, self.width)
+            scored = _crossfit.score(stats.folds, group, given, self._plan())
+            for k, family in zip(which, _trained.entries(group, scored), strict=True):
+                stats.revision += self._remember(stats, addresses[k], family)
+
+    @staticmethod
+    def _remember(stats: Stats, address: Address, family: Trained) -> bool:
+        """Keep what is trained better; True where that replaces another."""
+        before = stats.known.get(address)
+        if before is not None and before.log_posterior.sum() >= family.log_posterior.sum():
+            return False
+        stats.known[address] = family
+        return before is not None
 
     def _plan(self) -> Plan:
         return Plan(
@@ -159,9 +181,12 @@ class Neural:
         return 2 if num_rows >= 2000 else 4 if num_rows >= 500 else 8
 
 
-def _addresses(nodes: np.ndarray, parents: np.ndarray) -> list[tuple[int, bytes]]:
-    packed = np.packbits(parents, axis=1)
-    return [(int(node), row.tobytes()) for node, row in zip(nodes, packed, strict=True)]
+def _addresses(nodes: np.ndarray, parents: np.ndarray) -> list[Address]:
+    packed = np.packbits(parents, axis=1, bitorder="little")
+    return [
+        (int(node), int.from_bytes(row.tobytes(), "little"))
+        for node, row in zip(nodes, packed, strict=True)
+    ]
 
 
 build = Neural
