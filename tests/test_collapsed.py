@@ -127,6 +127,11 @@ def test_too_few_effective_draws_are_refused_in_words(monkeypatch):
         _extensions.graph_modular_weights(skewed, np.linspace(0, 900, 100))
 
 
+def test_graphs_whose_orders_cannot_be_counted_are_refused_in_words():
+    with pytest.raises(InputError, match=r"too many to count.*order_modular=True"):
+        _extensions.log_num_orders(np.zeros((200, 200), dtype=bool))
+
+
 def test_re_weighting_counts_each_graph_once():
     empty, chain = np.zeros((3, 3), dtype=bool), np.zeros((3, 3), dtype=bool)
     chain[0, 1] = chain[1, 2] = True

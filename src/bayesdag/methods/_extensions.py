@@ -3,7 +3,7 @@
 import math
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Shaped
 
 from bayesdag.graphs import num_linear_extensions, unique_graphs
 from bayesdag.types import InputError
@@ -11,6 +11,17 @@ from bayesdag.types import InputError
 # Below this many effective draws (or a tenth of few) re-weighting is refused: a few graphs
 # would stand for all.
 MIN_EFFECTIVE = 100
+
+
+def log_num_orders(graph: Shaped[np.ndarray, "d d"]) -> float:
+    """Log number of the orders of a graph; refused where they cannot be counted."""
+    try:
+        return math.log(num_linear_extensions(graph))
+    except InputError as error:
+        raise InputError(
+            f"{error}, so that no draw can be re-weighted to count each graph once; keep "
+            "order_modular=True, or use fewer variables"
+        ) from None
 
 
 def graph_modular_weights(
@@ -23,7 +34,7 @@ def graph_modular_weights(
         log_change: log ratio of the two priors' weights, the number of orders aside.
     """
     distinct, which = unique_graphs(graphs)
-    log_orders = np.array([math.log(num_linear_extensions(graph)) for graph in distinct])
+    log_orders = np.array([log_num_orders(graph) for graph in distinct])
     log_weight = log_change - log_orders[which]
     weights = np.exp(log_weight - log_weight.max())
     effective = float(weights.sum() ** 2 / (weights**2).sum())

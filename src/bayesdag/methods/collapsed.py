@@ -108,6 +108,8 @@ class Collapsed:
         prior = Components(*self.prior.components(data.num_variables))
         effort = self._effort(data.num_variables)
         place = region.explore(key_region, scores, prior, effort)
+        if not self.order_modular:
+            _extensions.log_num_orders(place.found[0].graph)  # refuse now, not after the chains
         drawn = region.run(key_run, place, effort, monitor)
         drawn = self._arranged(drawn)
         value = scores.of_graphs(drawn.graphs).sum(axis=1) + prior.log_prob(drawn.graphs)
