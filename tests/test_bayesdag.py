@@ -13,10 +13,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from bayesdag import dagspace, loop, read
+from bayesdag import dagspace, fit, loop, read
 from bayesdag.knowledge import Constraints
 from bayesdag.mechanisms.linear import Linear
-from bayesdag.methods import _chains
+from bayesdag.methods import _chains, _joint_draws
 from bayesdag.methods.bayesdag import BayesDAG
 from bayesdag.relaxations.logistic import Logistic
 from bayesdag.types import InputError
@@ -118,6 +118,24 @@ def test_the_step_is_compiled_once(fitted):
     keys = jax.random.split(jax.random.key(6))
     TINY.fit_many(keys, [read(toy_frame(seed=seed)) for seed in (2, 3)], FREE)
     assert loop.advance._cache_size() == before
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("passes", [1, 2, 3])
+def test_curved_data_are_fitted_with_networks(passes):
+    """Smoke: the default functions, mini-batches, every number of passes, finite answers."""
+    short = {"num_warmup": 20, "num_samples": 3, "thinning": 2, "num_chains": 2}
+    posterior = fit(toy_frame(), "bayesdag", passes=passes, batch_size=64, **short)
+    assert posterior.graphs.shape == (2, 3, 4, 4)
+    assert np.isfinite(posterior.stats["log_joint"]).all()
+    assert "Neural" in posterior.provenance["model"]
+
+
+def test_too_many_edges_are_said_to_be_suspicious(fitted):
+    """Three edges a variable are not possible with four variables; notes are plain words."""
+    assert not any("no good order" in note for note in fitted[0].provenance["notes"])
+    told = _joint_draws._provenance(TINY, 0.0, edges_a_variable=4.2)["notes"]
+    assert any("4.2 edges a variable" in note for note in told)
 
 
 FIT = """

@@ -19,6 +19,7 @@ from bayesdag.scm import SCM
 from bayesdag.types import Array, Params
 
 _ROWS_AT_ONCE = 512
+_MANY_EDGES = 3.0  # a variable
 
 
 def posteriors(
@@ -40,7 +41,7 @@ def posteriors(
                 data,
                 log_joint=np.asarray(log_joint),
                 stats=stats,
-                provenance=_provenance(method, float(clipped[k])),
+                provenance=_provenance(method, float(clipped[k]), _edges_a_variable(graphs)),
             )
         )
     return found
@@ -62,7 +63,11 @@ def _log_joint(energy: Energy, draws: Params, context: Context) -> Array:
     return jax.lax.map(lambda chain: jax.lax.map(one, chain), draws)
 
 
-def _provenance(method: Any, clipped: float) -> dict[str, Any]:
+def _edges_a_variable(graphs: Array) -> float:
+    return float(np.asarray(graphs).sum(axis=(2, 3)).mean() / graphs.shape[-1])
+
+
+def _provenance(method: Any, clipped: float, edges_a_variable: float) -> dict[str, Any]:
     """Model, prior and temperature in words, and what a reader should know."""
     of_potentials, of_params = method.temperatures
     if method.sparsity is None:
@@ -81,6 +86,12 @@ def _provenance(method: Any, clipped: float) -> dict[str, Any]:
         notes.append(
             f"mini-batches alone are noisier than the temperature allows in {clipped:.0%} of the "
             "coordinates; a larger batch_size or a smaller step_size would help"
+        )
+    if edges_a_variable > _MANY_EDGES:
+        notes.append(
+            f"{edges_a_variable:.1f} edges a variable usually mean that no good order was found: "
+            "under a wrong one extra edges explain the data; compare with method collapsed, or "
+            "set sparsity"
         )
     return {
         "model": f"{_kind(method.mechanism)} functions, {_kind(method.noise)} noise",

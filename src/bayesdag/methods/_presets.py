@@ -89,6 +89,7 @@ def _quick(method: type) -> Any:
     """Linear functions and few steps: seconds on a laptop, for a first look and for tests."""
     return method(
         mechanism=Linear(intercept=False, init_scale=0.1),
+        relaxation=Sinkhorn(),
         num_chains=64,
         num_warmup=300,
         num_samples=10,
