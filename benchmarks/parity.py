@@ -4,8 +4,9 @@
 
 DIR holds data sets of the published generator (`X_train`, `X_test`, `adj`) and `curves.csv`.
 All seeds run in one compiled call. Each evaluation takes ten graphs a chain from q(W|p) at that
-epoch, as the published one takes 100 in all, and moves no chain. One JSON line an evaluation;
-the last line compares with the published curve.
+epoch, as the published one takes 100 in all, and moves no chain, unless `--moves 10` is given:
+the published evaluation first takes so many steps of p and Θ with q at rest, and goes on from
+there. One JSON line an evaluation; the last line compares with the published curve.
 """
 
 import argparse
@@ -61,6 +62,7 @@ def read_options() -> argparse.Namespace:
     parser.add_argument("--every", type=int, default=32)
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--passes", type=int, default=0, help="instead of the preset's 3")
+    parser.add_argument("--moves", type=int, default=0, help="steps that an evaluation takes")
     options = parser.parse_args()
     if not options.anchors:
         parser.error("give --anchors, or set BAYESDAG_ANCHORS")
@@ -82,6 +84,8 @@ def curves(method, train, test, truth, options):
     for epoch in range(0, options.epochs + 1, options.every):
         until = (epoch + 1) * a_epoch
         progress = loop.advance(keys, kernel, progress, context, schedule, until)
+        if options.moves:
+            progress = moved(method, keys, progress, context, options.moves)
         loop._refuse_broken(progress)
         seconds = round(time.perf_counter() - started, 1)
         for seed in range(options.seeds):
@@ -90,6 +94,18 @@ def curves(method, train, test, truth, options):
             iterations = float(np.max(progress.stats["iterations"][seed]))
             about = {"seed": seed, "epoch": epoch, "seconds": seconds, "iterations": iterations}
             yield about | found
+
+
+def moved(method, keys, progress, context, moves):
+    """Chains after some steps of p and Θ on batches of 500 rows, with φ and σ at rest."""
+    resting = dataclasses.replace(method, learning_rate=0.0, batch_size=500)
+    kernel, schedule = _chains.Together(resting), loop.Schedule(10**6, 1, 1)
+    own = jax.vmap(lambda key: jax.random.fold_in(key, progress.step))(keys)
+    before = jax.tree.map(jnp.copy, progress.state)
+    begun = loop._begin(own, kernel, before, context, schedule)
+    after = loop.advance(own, kernel, begun, context, schedule, moves).state
+    kept = {name: getattr(before, name) for name in ("learned", "optimiser", "rows")}
+    return progress._replace(state=after._replace(**kept))
 
 
 def evaluate(method, state, context, data, test, truth):
