@@ -38,6 +38,28 @@ def test_draws_agree_with_the_exact_posterior(order_modular):
     assert verdict.found.total_variation < verdict.limit.total_variation
 
 
+KNOWN = {
+    "nothing": {},
+    "forbidden": {"forbidden": [["soil", "crop"]], "sinks": ["price"]},
+    "required": {"required": [["crop", "soil"]]},
+    "beliefs": {"beliefs": [["price", "crop", 0.9], ["rain", "price", 0.8]]},
+}
+
+
+@pytest.mark.parametrize("knowledge", KNOWN)
+def test_knowledge_and_experiments_change_the_draws_as_they_change_the_exact_posterior(knowledge):
+    mask = np.zeros((60, 4), dtype=bool)
+    mask[40:, 2] = True
+    data = read(toy_frame(60, seed=3), interventions=mask)
+    drawn = fit(data, QUICK, knowledge=KNOWN[knowledge], seed=8).edge_matrix()
+    exact = fit(data, kit.same_model(QUICK), knowledge=KNOWN[knowledge]).edge_matrix()
+    # Half of the thousand draws allow for their correlation.
+    error = np.sqrt(exact * (1 - exact) / 500)
+    assert (np.abs(drawn - exact) < 5 * error + 0.005).all()
+    blind = fit(read(toy_frame(60, seed=3)), kit.same_model(QUICK), knowledge=KNOWN[knowledge])
+    assert np.abs(blind.edge_matrix() - exact).max() > 0.05
+
+
 def test_the_units_of_the_columns_do_not_matter():
     frame = toy_frame(100)
     raw, standardised = (
