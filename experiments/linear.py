@@ -258,6 +258,7 @@ def markdown(document: dict[str, Any]) -> str:
 
 def compared(cells: list[dict[str, Any]]) -> list[str]:
     """One line a size and method, and the share of runs in which nothing was lost."""
+    cells = sorted(cells, key=lambda cell: cell["d"])
     lines = ["| d | method | data sets | " + " | ".join(t for t, _ in COLUMNS.values()) + " |"]
     lines += ["|" + "---|" * (3 + len(COLUMNS))]
     for d, method in dict.fromkeys((cell["d"], cell["method"]) for cell in cells):
