@@ -20,12 +20,12 @@ from bayesdag.methods import (
     _chains,
     _mask_gradients,
     _mask_moves,
-    _node_energies,
     _order_swaps,
     _reweighting,
 )
 from bayesdag.methods._mask_gradients import LeaveOneOut, MaskDraws, SelfNormalised
-from bayesdag.methods._mask_moves import Flips, Place
+from bayesdag.methods._mask_moves import Flips
+from bayesdag.methods._node_energies import Place, draw_component
 from bayesdag.methods.joint import Joint
 from bayesdag.noises.gaussian import Gaussian
 from bayesdag.priors import DensityGrid, Uniform
@@ -64,14 +64,17 @@ def all_masks() -> jax.Array:
     return jnp.asarray(masks, jnp.float32)
 
 
-def column_energies(component: int = 1):
-    """Node energies of every mask, at one component of the prior."""
-    context, params, potentials = situation()
+def place_of(energy: Energy, potentials: jax.Array, component: int = 0) -> Place:
+    context, params, _ = situation()
     batch = _chains.tiled(context, jnp.arange(len(context.x)), 1, correct=False)
-    evaluate = _node_energies.evaluator(
-        ENERGY, params, batch, context.support.log_odds, jnp.asarray(component)
-    )
-    return evaluate(all_masks() * dagspace.order(potentials)[None]).total
+    order, component = dagspace.order(potentials), jnp.asarray(component)
+    return Place(energy, order, params, component, context.support, batch, 1.0)
+
+
+def column_energies():
+    """Node energies of every mask, at one component of the prior."""
+    place = place_of(ENERGY, situation()[2], 1)
+    return place.evaluate(place.graphs(all_masks())).total
 
 
 def log_probability(logits: jax.Array) -> jax.Array:
@@ -92,16 +95,11 @@ def exact_gradient(logits: jax.Array) -> jax.Array:
 
 
 def estimates(key, estimate, logits, num_masks: int, repetitions: int) -> jax.Array:
-    context, params, potentials = situation()
-    batch = _chains.tiled(context, jnp.arange(len(context.x)), 1, correct=False)
-    evaluate = _node_energies.evaluator(
-        ENERGY, params, batch, context.support.log_odds, jnp.asarray(1)
-    )
-    order = dagspace.order(potentials)
+    place = place_of(ENERGY, situation()[2], 1)
 
     def one(key):
         noise, masks = _mask_gradients.draw(key, logits, num_masks)
-        log_terms = -evaluate(masks * order[None]).total
+        log_terms = -place.evaluate(place.graphs(masks)).total
         draws = MaskDraws(noise, masks, log_terms, jnp.zeros(D, int), jnp.zeros((D, D)))
         return estimate(logits, draws)
 
@@ -154,16 +152,14 @@ def exact_edges() -> np.ndarray:
 
 def outer_draws(key, num: int) -> dict:
     """(p, W̃) given the data, by resampling draws of the prior by E[p(D|W) | W̃, p]."""
-    context, params, _ = situation()
-    batch = _chains.tiled(context, jnp.arange(len(context.x)), 1, correct=False)
-    log_odds = context.support.log_odds
-    evaluate = _node_energies.evaluator(FLAT, params, batch, log_odds, jnp.asarray(0))
+    _, params, _ = situation()
     key_p, key_logits, key_choice = jax.random.split(key, 3)
     potentials = 0.1 * jax.random.normal(key_p, (10 * num, D))
     logits = jax.random.normal(key_logits, (10 * num, D, D))
 
     def log_weight(potentials, logits):
-        log_terms = -evaluate(all_masks() * dagspace.order(potentials)[None]).total
+        place = place_of(FLAT, potentials)
+        log_terms = -place.evaluate(place.graphs(all_masks())).total
         return jax.nn.logsumexp(log_probability(logits) + log_terms, axis=0).sum()
 
     weights = jax.jit(jax.vmap(log_weight))(potentials, logits)
@@ -180,7 +176,7 @@ def reweighted(key, num_masks: int) -> tuple[np.ndarray, np.ndarray, dict]:
     context, *_ = situation()
     stacked = context._replace(x=context.x[None], counted=context.counted[None])
     draws = outer_draws(key_outer, NUM_OUTER)
-    found = _reweighting.graphs(key_inner[None], FLAT, draws, stacked, num_masks, False)
+    found = _reweighting.graphs(key_inner[None], FLAT, draws, stacked, num_masks, None)
     graphs = np.asarray(found["graph"])[:, 0, 0].astype(float)
     return graphs.mean(axis=0), graphs.std(axis=0) / NUM_OUTER**0.5 + 1e-4, found["stats"]
 
@@ -221,17 +217,15 @@ def test_flips_and_swaps_visit_graphs_as_often_as_enumeration_says(key):
 
     def place(key, potentials, mask):
         order = dagspace.order(potentials)
-        component = _node_energies.draw_component(key, ENERGY, mask * order * (1 - jnp.eye(D)))
-        evaluate = _node_energies.evaluator(ENERGY, params, batch, log_odds, component)
-        return Place(order, context.support, evaluate, lambda graph: graph, batch, 1.0, 1.0)
+        component = draw_component(key, ENERGY, mask * order)
+        return Place(ENERGY, order, params, component, context.support, batch, 1.0)
 
     def step(carry, key):
         potentials, mask = carry
-        keys = jax.random.split(key, 4)
+        keys = jax.random.split(key, 3)
         here = place(keys[0], potentials, mask)
-        _, mask = Flips()(keys[1], Held(mask), mask, here, AdamSGHMC())
-        here = place(keys[2], potentials, mask)
-        potentials, mask, _ = _order_swaps.swap(keys[3], potentials, mask, params, here)
+        _, mask = Flips()(keys[1], Held(mask), mask, here, AdamSGHMC(), 1.0)
+        potentials, mask, _ = _order_swaps.swap(keys[2], potentials, mask, here)
         return (potentials, mask), mask * dagspace.order(potentials)
 
     def chain(key):

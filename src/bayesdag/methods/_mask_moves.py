@@ -4,60 +4,20 @@
 weakness is built in. A slope in W̃ is at most 1, a single edge is a single observation of its
 logit, so W̃ needs hundreds of steps to follow a change of order, and when it has arrived it
 says little. `Flips` keeps one mask a chain instead and moves it by Metropolis' rule with W̃
-integrated out; then W̃ is drawn given the mask, exactly. Both leave the same target.
+integrated out; W̃ given the mask is then drawn exactly. Both leave the same target.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Float
 
-from bayesdag.dagspace import Support, confine
-from bayesdag.energy import Batch
 from bayesdag.methods import _mask_gradients
 from bayesdag.methods._mask_gradients import MaskDraws, MaskGradient, SelfNormalised
-from bayesdag.methods._node_energies import NodeEnergies, accepted
-from bayesdag.types import Array, Graph, Key, Mask, Sampler
-
-Evaluate = Callable[..., NodeEnergies]
-Slope = Callable[[Graph], Graph]
-
-
-class Place(NamedTuple):
-    """Where one chain stands while its masks move.
-
-    Attributes:
-        order: 1 where the potentials allow an edge.
-        support: what is known.
-        evaluate: node energies of graphs, with the functions as they are.
-        slope: gradient of the data's energy in a graph.
-        batch: the rows behind both.
-        temperature: of the target.
-        logit_scale: prior deviation of the logits.
-    """
-
-    order: Graph
-    support: Support
-    evaluate: Evaluate
-    slope: Slope
-    batch: Batch
-    temperature: float
-    logit_scale: float
-
-    def graph(self, mask: Mask) -> Graph:
-        """τ(W, p) with what is known."""
-        return confine(mask, self.support) * self.order
-
-    def graphs(self, masks: Float[Array, "s d d"]) -> Float[Array, "s d d"]:
-        """τ(W, p) of several masks."""
-        return jax.vmap(self.graph)(masks)
-
-    def free(self) -> Mask:
-        """1 where an entry of the mask decides about an edge."""
-        return self.order * self.support.allowed * (1 - self.support.required)
+from bayesdag.methods._node_energies import NodeEnergies, Place
+from bayesdag.types import Array, Key, Mask, Sampler
 
 
 @dataclass(frozen=True)
@@ -74,15 +34,16 @@ class Averaged:
     estimate: MaskGradient = SelfNormalised()
     num_steps: int = 1
 
+    retains: ClassVar[bool] = False
+
     def __call__(
-        self, key: Key, logits: Any, mask: Mask, place: Place, sampler: Sampler
+        self, key: Key, logits: Any, mask: Mask, place: Place, sampler: Sampler, scale: float
     ) -> tuple[Any, Mask]:
         """The logits some steps further, and the columns that the data chose last."""
         for key_step in jax.random.split(key, self.num_steps):
             key_draw, key_move = jax.random.split(key_step)
             draws = self._draws(key_draw, logits.position, place)
-            grad = logits.position / place.logit_scale**2
-            grad = grad - self.estimate(logits.position, draws)
+            grad = logits.position / scale**2 - self.estimate(logits.position, draws)
             logits = sampler.step(key_move, logits, grad)
             mask = _mask_gradients.columns(draws.masks, draws.chosen)
         return logits, mask
@@ -113,33 +74,37 @@ class Flips:
 
     num_moves: int = 1
 
-    def __call__(
-        self, key: Key, logits: Any, mask: Mask, place: Place, sampler: Sampler
-    ) -> tuple[Any, Mask]:
-        """Logits drawn given the new mask, and that mask."""
-        del sampler  # the logits are drawn exactly
-        key_silent, key_logits, *keys = jax.random.split(key, 2 + self.num_moves)
-        free = place.free()
-        coin = jax.random.bernoulli(key_silent, 0.5, mask.shape).astype(mask.dtype)
-        mask = jnp.where(free > 0, mask, coin)
-        for count, key_move in enumerate(keys):
-            mask, energies = self._move(key_move, mask, free, place, energies if count else None)
-        fresh = draw_logits(key_logits, mask, place.logit_scale)
-        return logits._replace(position=fresh), mask
+    retains: ClassVar[bool] = True
 
-    def _move(
-        self, key: Key, mask: Mask, free: Mask, place: Place, now: NodeEnergies | None
-    ) -> tuple[Mask, NodeEnergies]:
-        key_entries, key_accept = jax.random.split(key)
-        proposed = jnp.abs(mask - _entries(key_entries, free))
-        if now is None:
-            now, then = place.evaluate(place.graphs(jnp.stack([mask, proposed]))).split()
-        else:
-            then = place.evaluate(place.graphs(proposed[None]))
-        alone = jnp.eye(mask.shape[0], dtype=mask.dtype)
-        take = accepted(key_accept, then.change(now), alone, place.batch, place.temperature)
-        mask = jnp.where(take[None, :] > 0, proposed, mask)
-        return mask, now.where(take, then)
+    def __call__(
+        self, key: Key, logits: Any, mask: Mask, place: Place, sampler: Sampler, scale: float
+    ) -> tuple[Any, Mask]:
+        """The logits as they were, because they are integrated out, and the new mask."""
+        del sampler, scale
+        free, energies = place.free(), None
+        # One draw for everything: each further one would take long to compile.
+        uniform = jax.random.uniform(key, (self.num_moves, 3, *mask.shape), minval=1e-7)
+        mask = jnp.where(free > 0, mask, (uniform[0, 0] < 0.5).astype(mask.dtype))
+        for numbers in uniform:
+            mask, energies = _flip(numbers, mask, free, place, energies)
+        return logits, mask
+
+
+def _flip(
+    uniform: Float[Array, "3 d d"], mask: Mask, free: Mask, place: Place, now: NodeEnergies | None
+) -> tuple[Mask, NodeEnergies]:
+    """The mask after one proposal to each column, and its energies."""
+    entries = _entries(uniform[1], uniform[2, 0] < 0.5, free)
+    proposed = jnp.abs(mask - entries)
+    if now is None:
+        both = place.evaluate(place.graphs(jnp.stack([mask, proposed])))
+    else:
+        then = place.evaluate(place.graphs(proposed[None]))
+        both = NodeEnergies(*map(lambda *pair: jnp.concatenate(pair), now, then))
+    take = place.accepted(uniform[2, 1], both)
+    mask = jnp.where(take[None, :] > 0, proposed, mask)
+    chosen = [jnp.where(take > 0, leaf[1:].T, leaf[:1].T).T for leaf in both]
+    return mask, NodeEnergies(*chosen)
 
 
 def draw_logits(key: Key, mask: Mask, scale: float) -> Float[Array, "d d"]:
@@ -151,10 +116,15 @@ def draw_logits(key: Key, mask: Mask, scale: float) -> Float[Array, "d d"]:
     return jnp.where(mask > 0, up, -up)
 
 
-def _entries(key: Key, free: Mask) -> Mask:
-    """One or two free entries of each column, chosen at random, marked by 1."""
-    key_scores, key_second = jax.random.split(key)
-    scores = jnp.where(free > 0, jax.random.uniform(key_scores, free.shape), -1.0)
-    ranks = jnp.argsort(jnp.argsort(-scores, axis=0), axis=0)
-    second = jax.random.bernoulli(key_second, 0.5, free.shape[:1]).astype(jnp.int32)
-    return ((ranks <= second[None, :]) & (free > 0)).astype(free.dtype)
+def _entries(uniform: Float[Array, "d d"], twice: Array, free: Mask) -> Mask:
+    """One free entry of each column, chosen at random, or two, marked by 1."""
+    scores = free * (1 + uniform)
+    first = _highest(scores)
+    second = _highest(scores * (1 - first)) * twice[None, :].astype(free.dtype)
+    return (first + second) * free
+
+
+def _highest(scores: Float[Array, "d d"]) -> Float[Array, "d d"]:
+    """1 at the highest entry of each column; a sort would take longer to compile."""
+    index = jnp.arange(scores.shape[0])
+    return (index[:, None] == jnp.argmax(scores, axis=0)[None, :]).astype(scores.dtype)

@@ -5,15 +5,16 @@ over nodes in which each term depends on one column of the graph. The component 
 drawn, not summed out, wherever columns are to move independently of each other.
 """
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Float, Int
 
+from bayesdag import dagspace
+from bayesdag.dagspace import Support
 from bayesdag.energy import Batch, Energy, spread
-from bayesdag.types import Array, Graph, Key, Params
+from bayesdag.types import Array, Graph, Key, Mask, Params
 
 
 class NodeEnergies(NamedTuple):
@@ -32,49 +33,108 @@ class NodeEnergies(NamedTuple):
         """Both together."""
         return self.data.sum(axis=1) + self.structure
 
-    def split(self) -> list["NodeEnergies"]:
-        """Those of each graph on its own."""
-        each = range(self.data.shape[0])
-        return [NodeEnergies(self.data[k : k + 1], self.structure[k : k + 1]) for k in each]
 
-    def where(self, take: Float[Array, " d"], other: "NodeEnergies") -> "NodeEnergies":
-        """Those of `other` for the nodes marked in `take`."""
-        data = jnp.where(take[None, None, :] > 0, other.data, self.data)
-        return NodeEnergies(data, jnp.where(take[None, :] > 0, other.structure, self.structure))
+class Place(NamedTuple):
+    """Where one chain stands while its graph moves.
 
-    def change(self, since: "NodeEnergies") -> "NodeEnergies":
-        """Difference from other graphs."""
-        return NodeEnergies(self.data - since.data, self.structure - since.structure)
+    Attributes:
+        energy: U.
+        order: 1 where the potentials allow an edge.
+        params: functions and noise scales.
+        component: of the structure prior.
+        support: what is known.
+        batch: the rows that count.
+        temperature: of the target.
+    """
+
+    energy: Energy
+    order: Graph
+    params: Params
+    component: Int[Array, ""]
+    support: Support
+    batch: Batch
+    temperature: float
+
+    def graph(self, mask: Mask) -> Graph:
+        """τ(W, p) with what is known."""
+        return dagspace.confine(mask, self.support) * self.order
+
+    def graphs(self, masks: Float[Array, "s d d"]) -> Float[Array, "s d d"]:
+        """τ(W, p) of several masks."""
+        return jax.vmap(self.graph)(masks)
+
+    def free(self) -> Mask:
+        """1 where an entry of the mask decides about an edge."""
+        return self.order * self.support.allowed * (1 - self.support.required)
+
+    def evaluate(
+        self, graphs: Float[Array, "s d d"], changed: Params | None = None
+    ) -> NodeEnergies:
+        """Node energies of graphs, and of parameters that differ between them.
+
+        All graphs go through the mechanism together, so that what does not depend on the
+        graph (the inner network of a neural mechanism) is computed once.
+        """
+
+        def tile(x: Array, counted: Array) -> Array:
+            def one(graph: Graph, own: Params) -> Array:
+                return _by_node(self.energy, graph, with_changes(self.params, own), x, counted)
+
+            return jax.vmap(one)(graphs, changed or {})
+
+        data = jax.lax.map(lambda rows: tile(*rows), (self.batch.x, self.batch.counted))
+        structure = jax.vmap(self._structure)(graphs)
+        return NodeEnergies(data.swapaxes(0, 1) * self.batch.scale, structure)
+
+    def slope(self, graph: Graph) -> Graph:
+        """Gradient of U in the graph."""
+        data = self.energy.data_gradient(graph, self.params, self.batch, ()).graph.sum(axis=0)
+        return data + jax.grad(self.energy.structure)(graph, self.support.log_odds)
+
+    def accepted(
+        self,
+        uniform: Float[Array, " d"],
+        energies: NodeEnergies,
+        pooled: Float[Array, "d d"] | None = None,
+    ) -> Float[Array, " d"]:
+        """1 for each node whose proposed column is taken, by Metropolis' rule.
+
+        Mini-batches make the change noisy. Half of its variance on top of it leaves the
+        target as it is, as far as the noise is Gaussian (Ceperley & Dewing, 1999).
+
+        Args:
+            uniform: random numbers between 0 and 1.
+            energies: of the present graph and the proposed one.
+            pooled: row j marks the nodes that are accepted together with j, itself
+                included; None: every node on its own.
+        """
+        by_tile = energies.data[1] - energies.data[0]
+        structure = energies.structure[1] - energies.structure[0]
+        if pooled is not None:
+            by_tile, structure = by_tile @ pooled.T, pooled @ structure
+            # Nodes that move together have to read the same random number: the first one's.
+            uniform = uniform[jnp.argmax(pooled, axis=1)]
+        cost = by_tile.sum(axis=0) + structure
+        if self.batch.is_noisy:
+            squares, num = (by_tile**2).sum(axis=0), by_tile.shape[0]
+            variance = spread(by_tile.sum(axis=0), squares, num) * self.batch.sampling
+            cost = cost + variance / (2 * self.temperature)
+        return (jnp.log(uniform) < -cost / self.temperature).astype(cost.dtype)
+
+    def _structure(self, graph: Graph) -> Float[Array, " d"]:
+        penalty = jnp.asarray(self.energy.prior.components(graph.shape[0])[1], graph.dtype)
+        number = _num_parents(graph)
+        beliefs = (self.support.log_odds * graph).sum(axis=0)
+        edges = self.energy.sparsity * number.astype(graph.dtype)
+        return edges - penalty[self.component][number] - beliefs
 
 
 def draw_component(key: Key, energy: Energy, graph: Graph) -> Int[Array, ""]:
     """A component of the structure prior, given the graph."""
     log_weights, penalty = energy.prior.components(graph.shape[0])
     by_node = jnp.asarray(penalty, jnp.float32)[:, _num_parents(graph)]
-    return jax.random.categorical(key, jnp.asarray(log_weights, jnp.float32) + by_node.sum(axis=1))
-
-
-def evaluator(
-    energy: Energy, params: Params, batch: Batch, log_odds: Float[Array, "d d"], component: Array
-) -> Callable[..., NodeEnergies]:
-    """A function of graphs of one chain, and of parameters that differ between them.
-
-    All graphs go through the mechanism together, so that what does not depend on the graph
-    (the inner network of a neural mechanism) is computed once.
-    """
-
-    def evaluate(graphs: Float[Array, "s d d"], changed: Params | None = None) -> NodeEnergies:
-        def tile(x: Array, counted: Array) -> Array:
-            def one(graph: Graph, own: Params) -> Array:
-                return _by_node(energy, graph, with_changes(params, own), x, counted)
-
-            return jax.vmap(one)(graphs, changed or {})
-
-        data = jax.lax.map(lambda rows: tile(*rows), (batch.x, batch.counted))
-        structure = jax.vmap(lambda graph: _structure(energy, graph, log_odds, component))(graphs)
-        return NodeEnergies(data.swapaxes(0, 1) * batch.scale, structure)
-
-    return evaluate
+    log_weights = jnp.asarray(log_weights, jnp.float32)
+    return jax.random.categorical(key, log_weights + by_node.sum(axis=1))
 
 
 def with_changes(params: Params, changed: Params) -> Params:
@@ -82,44 +142,9 @@ def with_changes(params: Params, changed: Params) -> Params:
     return {part: leaves | changed.get(part, {}) for part, leaves in params.items()}
 
 
-def accepted(
-    key: Key, change: NodeEnergies, pooled: Float[Array, "d d"], batch: Batch, temperature: float
-) -> Float[Array, " d"]:
-    """1 for each node whose proposed column is taken, by Metropolis' rule.
-
-    Mini-batches make the change noisy. Half of its variance on top of it leaves the target
-    as it is, as far as the noise is Gaussian (Ceperley & Dewing, 1999).
-
-    Args:
-        key: consumed.
-        change: of the energies of one graph, shape (1, ...).
-        pooled: row j marks the nodes that are accepted together with j, itself included.
-        batch: says how the rows were chosen.
-        temperature: the target is exp(-U / temperature).
-    """
-    by_tile = change.data[0] @ pooled.T
-    cost = by_tile.sum(axis=0) + pooled @ change.structure[0]
-    variance = jnp.zeros_like(cost)
-    if batch.is_noisy:
-        num = by_tile.shape[0]
-        variance = spread(by_tile.sum(axis=0), (by_tile**2).sum(axis=0), num) * batch.sampling
-    uniform = jax.random.uniform(key, cost.shape, minval=jnp.finfo(cost.dtype).tiny)
-    # Nodes that move together have to read the same random number: that of the first.
-    log_level = jnp.log(uniform)[jnp.argmax(pooled, axis=1)]
-    threshold = -cost / temperature - variance / (2 * temperature**2)
-    return (log_level < threshold).astype(cost.dtype)
-
-
 def _by_node(energy: Energy, graph: Graph, params: Params, x: Array, counted: Array) -> Array:
     residual = x - energy.mechanism(params["mechanism"], x, graph)
     return -(counted * energy.noise.log_prob(params["noise"], residual)).sum(axis=0)
-
-
-def _structure(energy: Energy, graph: Graph, log_odds: Array, component: Array) -> Array:
-    penalty = jnp.asarray(energy.prior.components(graph.shape[0])[1], graph.dtype)
-    number = _num_parents(graph)
-    beliefs = (log_odds * graph).sum(axis=0)
-    return energy.sparsity * number.astype(graph.dtype) - penalty[component][number] - beliefs
 
 
 def _num_parents(graph: Graph) -> Int[Array, " d"]:

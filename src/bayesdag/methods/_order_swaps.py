@@ -14,8 +14,7 @@ import jax.numpy as jnp
 from jaxtyping import Float, Int
 
 from bayesdag.dagspace import order
-from bayesdag.methods._mask_moves import Place
-from bayesdag.methods._node_energies import accepted, with_changes
+from bayesdag.methods._node_energies import Place, with_changes
 from bayesdag.types import Array, Key, Mask, Params, Potentials
 
 _EDGE_LEAVES = ("weights", "edges")  # parameters of mechanisms that belong to one edge each
@@ -38,40 +37,41 @@ class Pairs(NamedTuple):
 
 
 def swap(
-    key: Key, potentials: Potentials, mask: Mask, params: Params, place: Place
-) -> tuple[Potentials, Mask, Params]:
-    """Potentials, mask and functions after one proposal to each of about d/2 pairs."""
-    key_propose, key_accept = jax.random.split(key)
-    pairs = _propose(key_propose, place)
+    key: Key, potentials: Potentials, mask: Mask, place: Place
+) -> tuple[Potentials, Mask, Place]:
+    """Potentials, mask and place after one proposal to each of about d/2 pairs."""
+    params, d = place.params, mask.shape[0]
+    # One draw for everything: each further one would take long to compile.
+    uniform = jax.random.uniform(key, (3, d, d), minval=1e-7)
+    pairs = _propose(uniform, place)
     nobody = jnp.zeros_like(potentials)
     there = place._replace(order=order(potentials[pairs.partner]))
     carried = jnp.where(pairs.carried > 0, mask.T, mask)
     changes = [_exchange(params, pairs, take) for take in (nobody, nobody + 1)]
-    now, then = place.evaluate(
+    energies = place.evaluate(
         jnp.stack([place.graph(mask), there.graph(carried)]),
         jax.tree.map(lambda *leaves: jnp.stack(leaves), *changes),
-    ).split()
-    pooled = pairs.swapped + jnp.eye(mask.shape[0], dtype=mask.dtype)
-    take = accepted(key_accept, then.change(now), pooled, place.batch, place.temperature)
+    )
+    pooled = pairs.swapped + jnp.eye(d, dtype=mask.dtype)
+    take = place.accepted(uniform[2, 1], energies, pooled)
     potentials = jnp.where(take > 0, potentials[pairs.partner], potentials)
     mask = jnp.where(take[:, None] * pairs.carried > 0, mask.T, mask)
-    return potentials, mask, with_changes(params, _exchange(params, pairs, take))
+    params = with_changes(params, _exchange(params, pairs, take))
+    return potentials, mask, place._replace(order=order(potentials), params=params)
 
 
-def _propose(key: Key, place: Place) -> Pairs:
+def _propose(uniform: Float[Array, "3 d d"], place: Place) -> Pairs:
     """Every second pair of neighbours, save those that a required edge holds in place."""
-    d = place.order.shape[0]
-    key_offset, key_carry, key_scale = jax.random.split(key, 3)
+    d, dtype = place.order.shape[0], place.order.dtype
     rank = place.order.sum(axis=0).astype(jnp.int32)  # number of nodes above
-    offset = jax.random.randint(key_offset, (), 0, 2)
+    offset = (uniform[2, 0, 0] < 0.5).astype(jnp.int32)
     other = ((rank - offset) ^ 1) + offset
     held = place.support.required + place.support.required.T > 0
     swapped = (other[:, None] == rank[None, :]) & ~held
     reversible = place.support.allowed * place.support.allowed.T > 0
-    carried = swapped & reversible & _symmetric_coin(key_carry, d)
-    scaled = (carried & _symmetric_coin(key_scale, d)).any(axis=1)
+    carried = swapped & reversible & _symmetric(uniform[0] < 0.5)
+    scaled = (carried & _symmetric(uniform[1] < 0.5)).any(axis=1)
     partner = jnp.where(swapped.any(axis=1), jnp.argmax(swapped, axis=1), jnp.arange(d))
-    dtype = place.order.dtype
     return Pairs(partner, swapped.astype(dtype), carried.astype(dtype), scaled.astype(dtype))
 
 
@@ -89,7 +89,7 @@ def _exchange(params: Params, pairs: Pairs, take: Float[Array, " d"]) -> Params:
     return {"mechanism": mechanism, "noise": noise}
 
 
-def _symmetric_coin(key: Key, d: int) -> Array:
-    """A fair coin for each unordered pair."""
-    coin = jnp.triu(jax.random.bernoulli(key, 0.5, (d, d)), k=1)
-    return coin | coin.T
+def _symmetric(coins: Array) -> Array:
+    """The upper half, mirrored: one coin for each unordered pair."""
+    upper = jnp.triu(coins, k=1)
+    return upper | upper.T

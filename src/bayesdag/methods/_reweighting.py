@@ -15,7 +15,9 @@ import jax.numpy as jnp
 
 from bayesdag import dagspace
 from bayesdag.energy import Energy
-from bayesdag.methods import _chains, _mask_gradients, _node_energies
+from bayesdag.methods import _chains, _mask_gradients
+from bayesdag.methods._mask_moves import draw_logits
+from bayesdag.methods._node_energies import Place, draw_component
 from bayesdag.types import Array, Key, Keys, Params
 
 _ROWS_AT_ONCE = 512
@@ -28,7 +30,7 @@ def graphs(
     draws: Params,
     context: _chains.Context,
     num_masks: int,
-    retained: bool,
+    scale: float | None,
 ) -> Params:
     """Draws with a mask, a graph and, as statistics, effective numbers of masks.
 
@@ -38,8 +40,9 @@ def graphs(
         draws: leading dimensions (draw, data set, chain).
         context: the rows of all data sets.
         num_masks: drawn from p(W|W̃) for each draw.
-        retained: whether the chain's own mask follows p(W|W̃, p, Θ, D); then it is one of the
-            candidates, and the choice leaves that distribution as it is at any number of them.
+        scale: None where the chain has moved W̃. Otherwise it has moved the mask itself, and
+            the prior deviation of W̃, which is then drawn given that mask; the mask is one of
+            the candidates, which leaves its distribution as it is at any number of them.
     """
     num_draws, _, num_chains = draws["potentials"].shape[:3]
     indices = jnp.arange(num_draws)
@@ -50,7 +53,7 @@ def graphs(
         def one_draw(index: Array, of_chains: Params) -> Params:
             # By index, so that more draws leave the first ones as they are.
             chains = jax.random.split(jax.random.fold_in(key, index), num_chains)
-            choose = partial(_choose, energy, here, num_masks, retained)
+            choose = partial(_choose, energy, here, num_masks, scale)
             return jax.lax.map(lambda pair: choose(*pair), (chains, of_chains))
 
         return jax.lax.map(lambda pair: one_draw(*pair), (indices, own))
@@ -64,35 +67,31 @@ def _choose(
     energy: Energy,
     context: _chains.Context,
     num_masks: int,
-    retained: bool,
+    scale: float | None,
     key: Key,
     draw: Params,
 ) -> Params:
     """One draw with its columns chosen, on all rows."""
-    key_component, key_masks, key_choice = jax.random.split(key, 3)
+    key_component, key_logits, key_masks, key_choice = jax.random.split(key, 4)
     n = context.x.shape[0]
     batch = _chains.tiled(context, jnp.arange(n), math.ceil(n / _ROWS_AT_ONCE), correct=False)
     order = dagspace.order(draw["potentials"])
     kept = draw["mask"].astype(order.dtype)
-    masks = _mask_gradients.draw(key_masks, draw["logits"], num_masks)[1]
-    if retained:
+    logits = draw["logits"] if scale is None else draw_logits(key_logits, kept, scale)
+    masks = _mask_gradients.draw(key_masks, logits, num_masks)[1]
+    if scale is not None:
         masks = jnp.concatenate([kept[None], masks])
-    component = _node_energies.draw_component(
-        key_component, energy, dagspace.confine(kept, context.support) * order
-    )
-    evaluate = _node_energies.evaluator(
-        energy,
-        {name: draw[name] for name in ("mechanism", "noise")},
-        batch,
-        context.support.log_odds,
-        component,
-    )
+    graph = dagspace.confine(kept, context.support) * order
+    component = draw_component(key_component, energy, graph)
+    params = {name: draw[name] for name in ("mechanism", "noise")}
+    place = Place(energy, order, params, component, context.support, batch, 1.0)
     confined = jax.vmap(dagspace.confine, in_axes=(0, None))(masks, context.support)
-    log_terms = -evaluate(confined * order[None]).total
+    log_terms = -place.evaluate(place.graphs(masks)).total
     mask = _mask_gradients.columns(confined, _mask_gradients.choose(key_choice, log_terms))
     effective = _mask_gradients.effective_number(log_terms)
     return {
         **draw,
+        "logits": logits,
         "mask": mask.astype(jnp.int8),
         "graph": (mask * order).astype(jnp.int8),
         "stats": {"effective_masks": effective.mean(), "least_effective_masks": effective.min()},

@@ -24,9 +24,10 @@ from bayesdag.energy import Batch, Energy, Gradient, spread
 from bayesdag.knowledge import Constraints
 from bayesdag.mechanisms.linear import Linear
 from bayesdag.mechanisms.neural import Neural
-from bayesdag.methods import _chains, _joint_draws, _node_energies, _order_swaps, _reweighting
+from bayesdag.methods import _chains, _joint_draws, _order_swaps, _reweighting
 from bayesdag.methods._chains import Context
-from bayesdag.methods._mask_moves import Averaged, Flips, Place
+from bayesdag.methods._mask_moves import Averaged, Flips
+from bayesdag.methods._node_energies import Place, draw_component
 from bayesdag.noises.gaussian import Gaussian
 from bayesdag.posterior import Posterior
 from bayesdag.priors import DensityGrid, StructurePrior, Uniform
@@ -151,9 +152,9 @@ class Joint:
         schedule = loop.Schedule(self.num_warmup, self.num_samples, self.thinning)
         kernel = _chains.Together(self)
         done = loop.run(keys, kernel, _start(self, keys, n, d), context, schedule, monitor)
-        retained = isinstance(self.masks, Flips)
+        scale = self.logit_scale if self.masks.retains else None
         draws = _reweighting.graphs(
-            keys, self.energy, done.draws, context, self.num_evaluated, retained
+            keys, self.energy, done.draws, context, self.num_evaluated, scale
         )
         return _joint_draws.posteriors(self, done._replace(draws=draws), datasets, context)
 
@@ -184,11 +185,9 @@ class Joint:
         self, key: Key, step: Array, state: State, context: Context
     ) -> tuple[State, dict[str, Array]]:
         """One sweep: masks and logits, the order, then (p, Θ, σ) by SG-MCMC."""
-        key_rows, key_masks, key_swaps, key_p, key_params = jax.random.split(key, 5)
+        key_rows, key_graphs, key_p, key_params = jax.random.split(key, 4)
         batch, state = self._next_batch(key_rows, step, state, context)
-        state = self._move_masks(key_masks, state, context, batch)
-        for key_swap in jax.random.split(key_swaps, self.num_swaps):
-            state = self._swap(key_swap, state, context, batch)
+        state = self._move_graphs(key_graphs, state, context, batch)
         graphs = self._graphs(state, context)
         slope = self._slope(batch, ("mechanism", "noise"))(graphs, state.params.position)
         if self.order_gradient:
@@ -239,37 +238,34 @@ class Joint:
         batch = _chains.tiled(context, rows, num_tiles, self.correct_noise)
         return batch, state._replace(rows=visited)
 
-    def _move_masks(self, key: Key, state: State, context: Context, batch: Batch) -> State:
-        """W and W̃ given the order and the functions."""
+    def _move_graphs(self, key: Key, state: State, context: Context, batch: Batch) -> State:
+        """W and W̃ given the order, then exchanges of neighbours in the order."""
 
         def one(key: Key, coordinates: Array, mask: Array, params: Params, logits: Any) -> tuple:
-            key_place, key_move = jax.random.split(key)
+            key_place, key_masks, key_swaps = jax.random.split(key, 3)
             potentials = self.lift(coordinates, context)[0]
             place = self._place(key_place, potentials, mask, params, context, batch)
-            return self.masks(key_move, logits, mask, place, self._samplers["logits"])
+            sampler = self._samplers["logits"]
+            logits, mask = self.masks(key_masks, logits, mask, place, sampler, self.logit_scale)
+            for key_swap in jax.random.split(key_swaps, self.num_swaps):
+                potentials, mask, place = _order_swaps.swap(key_swap, potentials, mask, place)
+            if self.num_swaps:
+                coordinates = dagspace.lower(potentials, context.support, self.potential_scale)
+            return coordinates, mask, place.params, logits
 
-        logits, masks = self._each_chain(one, key)(
-            state.potentials.position, state.masks, state.params.position, state.logits
-        )
-        return state._replace(logits=logits, masks=masks)
-
-    def _swap(self, key: Key, state: State, context: Context, batch: Batch) -> State:
-        """Neighbours in the order exchanged by Metropolis' rule."""
-
-        def one(key: Key, coordinates: Array, mask: Array, params: Params) -> tuple:
-            key_place, key_swap = jax.random.split(key)
-            potentials = self.lift(coordinates, context)[0]
-            place = self._place(key_place, potentials, mask, params, context, batch)
-            potentials, mask, params = _order_swaps.swap(key_swap, potentials, mask, params, place)
-            return dagspace.lower(potentials, context.support, self.potential_scale), mask, params
-
-        coordinates, masks, params = self._each_chain(one, key)(
-            state.potentials.position, state.masks, state.params.position
+        mapped = _chains.over_chains(one, one_by_one=self._keeps_in_cache)
+        coordinates, masks, params, logits = mapped(
+            jax.random.split(key, self.num_chains),
+            state.potentials.position,
+            state.masks,
+            state.params.position,
+            state.logits,
         )
         return state._replace(
             potentials=state.potentials._replace(position=coordinates),
             masks=masks,
             params=state.params._replace(position=params),
+            logits=logits,
         )
 
     def _place(
@@ -282,24 +278,9 @@ class Joint:
         batch: Batch,
     ) -> Place:
         """One chain, with the component of the structure prior drawn anew."""
-        order = dagspace.order(potentials)
-        graph = dagspace.confine(mask, context.support) * order
-        component = _node_energies.draw_component(key, self.energy, graph)
-        log_odds = context.support.log_odds
-
-        def slope(graph: Array) -> Array:
-            found = self.energy.data_gradient(graph, params, batch, ()).graph.sum(axis=0)
-            return found + jax.grad(self.energy.structure)(graph, log_odds)
-
-        return Place(
-            order=order,
-            support=context.support,
-            evaluate=_node_energies.evaluator(self.energy, params, batch, log_odds, component),
-            slope=slope,
-            batch=batch,
-            temperature=self.temperature,
-            logit_scale=self.logit_scale,
-        )
+        order, support = dagspace.order(potentials), context.support
+        component = draw_component(key, self.energy, dagspace.confine(mask, support) * order)
+        return Place(self.energy, order, params, component, support, batch, self.temperature)
 
     def _graphs(self, state: State, context: Context) -> Array:
         def one(coordinates: Array, mask: Array) -> Array:
@@ -356,10 +337,6 @@ class Joint:
         energy = energy + jax.vmap(self.energy.params)(state.params.position)
         moved = state.potentials.position.sum(axis=1) + state.logits.position.sum(axis=(1, 2))
         return {"energy": energy + 0 * moved, "edges": graphs.sum(axis=(1, 2))}
-
-    def _each_chain(self, one: Callable, key: Key) -> Callable:
-        mapped = _chains.over_chains(one, one_by_one=self._keeps_in_cache)
-        return partial(mapped, jax.random.split(key, self.num_chains))
 
     def _init_chains(self, part: Mechanism | Noise, key: Key, d: int) -> Params:
         keys = jax.random.split(key, self.num_chains)
