@@ -12,6 +12,7 @@ that a shortfall can be put down to the search or to the score.
 """
 
 import argparse
+import dataclasses
 import json
 import os
 import platform
@@ -48,7 +49,7 @@ SETTING = ("graph", "d", "mechanism", "noise", "rows", "scaling")
 
 def neural(**settings: Any) -> Collapsed:
     """The collapsed engine with the learned score."""
-    return Collapsed(score=Neural(**settings), max_candidates=8, num_starts=3, max_rounds=2)
+    return dataclasses.replace(Collapsed.PRESETS["neural"], score=Neural(**settings))
 
 
 def judged(posterior: Any, truth: np.ndarray, seconds: float) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from bayesdag.knowledge import Constraints
 from bayesdag.methods import _extensions
 from bayesdag.orders import region
 from bayesdag.orders.candidates import Limits, Outside
-from bayesdag.orders.local_scores import LocalScores
+from bayesdag.orders.local_scores import LocalScores, Screening
 from bayesdag.orders.prior import Components
 from bayesdag.orders.region import Effort, Region, Sampled
 from bayesdag.posterior import Posterior
@@ -35,6 +35,7 @@ _LADDERS_TIMES_VARIABLES = 320
 _TABLE_ENTRIES = 1 << 19
 _TRIAL_DRAWS = 300
 _BESIDE_CORE = 7
+_BESIDE_CORE_IF_DEAR = 4
 _MIN_ROWS = 10
 
 
@@ -124,7 +125,7 @@ class Collapsed:
             data,
             log_joint=self._fold(value + change),
             weights=weights,
-            provenance={**self._words(data), **told, "notes": [*notes, *told["notes"]]},
+            provenance={**self._words(data, stats), **told, "notes": [*notes, *told["notes"]]},
         )
 
     def log_score_of(
@@ -159,7 +160,8 @@ class Collapsed:
 
     def _limits(self, d: int) -> Limits:
         plain = min(self.max_candidates, (_TABLE_ENTRIES // d).bit_length() - 1)
-        return Limits(plain, min(plain, _BESIDE_CORE))
+        dear = isinstance(self.score, Screening)
+        return Limits(plain, min(plain, _BESIDE_CORE_IF_DEAR if dear else _BESIDE_CORE))
 
     def _arranged(self, drawn: Sampled) -> Sampled:
         """The first `num_samples` draws of every chain; ladders follow one another."""
@@ -200,14 +202,16 @@ class Collapsed:
         )
         return self._fold(weights), [note]
 
-    def _words(self, data: Dataset) -> dict[str, Any]:
+    def _words(self, data: Dataset, stats: Any) -> dict[str, Any]:
         scm, evidence = self.score.scm(data), type(self.score).__name__
         reading = "order-modular" if self.order_modular else "graph-modular"
         return {
             "model": f"{type(scm.mechanism).__name__} functions, {type(scm.noise).__name__} "
             f"noise, integrated out ({evidence})",
             "prior": f"{reading}: {self.prior.describe()}",
-            "temperature": 1.0,
+            "temperature": 1 / self.score.power(stats)
+            if isinstance(self.score, Screening)
+            else 1.0,
         }
 
 
@@ -280,7 +284,7 @@ Collapsed.PRESETS = {
     # For a first look, and for tests: few and short chains.
     "quick": Collapsed(num_chains=2, num_warmup=30, num_ladders=8, num_starts=2),
     # For functions that are not linear: learned, and dear, so the tables are small.
-    "neural": Collapsed(score=Neural(), num_starts=3, max_candidates=8, max_rounds=2),
+    "neural": Collapsed(score=Neural(), num_starts=2, max_candidates=6, max_rounds=2),
 }
 
 build = Collapsed

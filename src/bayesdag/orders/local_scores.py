@@ -50,6 +50,10 @@ class Screening(Protocol):
         """Grows whenever a score that was told before has changed."""
         ...
 
+    def power(self, stats: Any) -> float:
+        """To which it raises the evidence, because it is not exact."""
+        ...
+
 
 class LocalScores:
     """A cache of scores of (node, parent set) pairs, asked for in batches.

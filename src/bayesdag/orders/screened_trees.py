@@ -17,10 +17,12 @@ from bayesdag.orders.parent_trees import TOLERANCE, Choice, mask_of, members
 Family = tuple[int, int]  # a node and its parents
 # Extensions of a set that are scored before the best of them is taken.
 NUM_TRIED = 5
+# Nats that residuals must promise; noise alone promises 2.5 on average.
+LEAST_PROMISE = 3.0
 
 
 class _Stage(NamedTuple):
-    """Value of a set, and the variables outside of it, most promising first."""
+    """Value of a set, and the variables worth adding to it, most promising first."""
 
     value: float
     ranked: list[int]
@@ -108,8 +110,8 @@ class ScreenedTrees:
         values = self.scores(nodes, parents) + self.penalty[parents.sum(axis=1)]
         promise = self.scores.promise(nodes, parents)
         best_first = np.argsort(-promise, axis=1, kind="stable")
-        outside = np.isfinite(promise).sum(axis=1)
-        for family, value, order, count in zip(families, values, best_first, outside, strict=True):
+        worth_it = (promise > LEAST_PROMISE).sum(axis=1)
+        for family, value, order, count in zip(families, values, best_first, worth_it, strict=True):
             ranked = [1 << j for j in order[:count].tolist()]
             self._stages[family] = _Stage(float(value), ranked)
 

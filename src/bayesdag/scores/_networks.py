@@ -43,10 +43,10 @@ class Plan(NamedTuple):
     """
 
     width: int = 8
-    num_starts: int = 4
-    rough_steps: int = 15
-    fine_steps: int = 10
-    robust_steps: int = 3
+    num_starts: int = 3
+    rough_steps: int = 12
+    fine_steps: int = 8
+    robust_steps: int = 2
     few_rows: int = 1024
     seed: int = 0
 

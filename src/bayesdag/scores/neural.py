@@ -34,11 +34,13 @@ class Stats:
 
     Attributes:
         folds: rows on the device.
+        num_rows: their number.
         known: trained families.
         revision: how often a family was trained again, and better.
     """
 
     folds: Folds
+    num_rows: int
     known: dict[Address, Trained] = field(default_factory=dict)
     revision: int = 0
 
@@ -47,6 +49,9 @@ class Stats:
 class Neural:
     """Cross-fitted predictive evidence of small networks, Student-t or Gaussian noise.
 
+    Networks come close to a function but not arbitrarily so, and what they miss is worth
+    more nats the more rows there are. Evidence is therefore coarsened (Miller & Dunson, 2019,
+    "Robust Bayesian inference via coarsening").
     Rows where a node was set by an experimenter neither train its networks nor count. Scores
     of a data set are remembered, so that asking twice costs nothing.
 
@@ -56,17 +61,18 @@ class Neural:
         num_starts: random starts, of which the one with the best training loss goes on.
         rough_steps: Levenberg-Marquardt steps of every start, on few rows.
         fine_steps: of the best start, on all rows.
-        caution: the evidence is raised to the power 1 / caution, because networks are not
-            the truth and many rows make them too sure; 1 takes it at its word.
+        trusted_rows: rows after which the imperfection of the networks, not chance, decides
+            what is left: the evidence of N rows is raised to the power
+            trusted_rows / (trusted_rows + N). Infinite: it is taken at its word.
         seed: of folds and starts.
     """
 
     width: int = 8
     num_folds: int = 0
-    num_starts: int = 4
-    rough_steps: int = 15
-    fine_steps: int = 10
-    caution: float = 1.0
+    num_starts: int = 3
+    rough_steps: int = 12
+    fine_steps: int = 8
+    trusted_rows: float = 500.0
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -75,8 +81,8 @@ class Neural:
                 raise InputError(f"{name} is {getattr(self, name)}; it must be 1 or more")
         if self.num_folds < 0 or self.num_folds == 1:
             raise InputError(f"num_folds is {self.num_folds}; it must be 2 or more, or 0")
-        if self.caution < 1:
-            raise InputError(f"caution is {self.caution:g}; below 1 it would be boldness")
+        if not self.trusted_rows > 0:
+            raise InputError(f"trusted_rows is {self.trusted_rows:g}; it must be above 0")
 
     def prepare(self, data: Dataset) -> Stats:
         """The rows in folds; scores that are known from before come along."""
@@ -84,7 +90,7 @@ class Neural:
         if address not in _MEMORY:
             rng = np.random.default_rng(self.seed)
             folds = _crossfit.fold(rng, data.scaled, data.observed, self._folds(data.num_rows))
-            _MEMORY[address] = Stats(folds)
+            _MEMORY[address] = Stats(folds, data.num_rows)
         _MEMORY.move_to_end(address)
         while len(_MEMORY) > _MOST_REMEMBERED:
             _MEMORY.popitem(last=False)
@@ -99,7 +105,8 @@ class Neural:
     ) -> Float[np.ndarray, " m"]:
         """The same for families of several nodes: the more at once, the faster."""
         found = self._trained(stats, nodes, parents)
-        return np.array([family.log_evidence for family in found], dtype=float) / self.caution
+        evidence = np.array([family.log_evidence for family in found], dtype=float)
+        return evidence * self.power(stats)
 
     def promise(
         self, stats: Stats, nodes: Int[np.ndarray, " b"], parents: Bool[np.ndarray, "b d"]
@@ -107,6 +114,10 @@ class Neural:
         """What each variable could add to these parents, in nats: whom to try first."""
         found = self._trained(stats, nodes, parents)
         return np.stack([family.could_add for family in found]).astype(float)
+
+    def power(self, stats: Stats) -> float:
+        """To which the evidence is raised: 1 for few rows, falling like 1 / N for many."""
+        return float(1 / (1 + stats.num_rows / self.trusted_rows))
 
     def revision(self, stats: Stats) -> int:
         """Grows whenever a score that was told before has changed."""
@@ -128,8 +139,7 @@ class Neural:
         place = {address: k for k, address in enumerate(dict.fromkeys(addresses))}
         which = np.array([place[address] for address in addresses])
         families = [stats.known[address] for address in place]
-        num_rows = stats.folds.values.shape[0] * stats.folds.values.shape[1]
-        return assembled(generator(key), families, which, graphs.shape[:2], num_rows)
+        return assembled(generator(key), families, which, graphs.shape[:2], stats.num_rows)
 
     def _trained(self, stats: Stats, nodes: np.ndarray, parents: np.ndarray) -> list[Trained]:
         """All families, after those that are not known have been trained.

@@ -1,0 +1,108 @@
+"""Dear scores: what is asked for, in which batches, and that the answers are the same."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+
+from bayesdag import read
+from bayesdag.datasets.synthetic import Synthetic
+from bayesdag.knowledge import Constraints
+from bayesdag.orders import screened_trees, search
+from bayesdag.orders.local_scores import LocalScores, Screening
+from bayesdag.orders.parent_trees import ParentTrees
+from bayesdag.orders.screened_trees import ScreenedTrees
+from bayesdag.scores.bge import BGe
+
+
+@dataclass
+class Dear:
+    """BGe in the dress of a score that trains networks; counts what it is asked."""
+
+    asked: list[int] = field(default_factory=list)
+    changes: int = 0
+    bonus: float = 0.0
+
+    def prepare(self, data):
+        return BGe().prepare(data)
+
+    def log_evidence(self, stats, node, parents):
+        return BGe().log_evidence(stats, node, parents)
+
+    def log_evidence_of_families(self, stats, nodes, parents):
+        self.asked.append(len(nodes))
+        rows = zip(nodes, parents, strict=True)
+        values = np.array([self.log_evidence(stats, int(i), p[None])[0] for i, p in rows])
+        return values + self.bonus * parents[:, 0]
+
+    def promise(self, stats, nodes, parents):
+        now = self.log_evidence_of_families(stats, nodes, parents)
+        return BGe().log_evidence_of_additions(stats, nodes, parents) - now[:, None]
+
+    def revision(self, stats):
+        return self.changes
+
+    def power(self, stats):
+        return 1.0
+
+    def scm(self, data):
+        return BGe().scm(data)
+
+    def draw(self, key, stats, graphs):
+        return BGe().draw(key, stats, graphs)
+
+
+PENALTY = -2.0 * np.arange(7)
+
+
+def both(monkeypatch, num_tried=7):
+    monkeypatch.setattr(screened_trees, "NUM_TRIED", num_tried)
+    monkeypatch.setattr(screened_trees, "LEAST_PROMISE", -np.inf)
+    make = Synthetic(num_variables=7, mechanism="signed_linear", num_train=300, num_test=0)
+    data = read(make(5).train)
+    free, dear = Constraints.free(data.names), Dear()
+    plain = LocalScores(BGe(), BGe().prepare(data), free)
+    screened = LocalScores(dear, dear.prepare(data), free)
+    return ParentTrees(plain, PENALTY), ScreenedTrees(screened, PENALTY), dear
+
+
+def test_a_score_with_promises_counts_as_dear():
+    assert isinstance(Dear(), Screening)
+    assert not isinstance(BGe(), Screening)
+
+
+def test_trying_everything_chooses_what_plain_grow_shrink_chooses(monkeypatch):
+    plain, screened, _ = both(monkeypatch)
+    tasks = [(node, before & ~(1 << node)) for node in range(7) for before in range(0, 128, 5)]
+    for one, other in zip(plain.choose(tasks), screened.choose(tasks), strict=True):
+        assert one.parents == other.parents
+        assert one.value == pytest.approx(other.value)
+
+
+def test_what_is_not_watched_does_not_change_the_choice(monkeypatch):
+    _, screened, _ = both(monkeypatch, num_tried=2)
+    for node in range(7):
+        for before in range(0, 128, 9):
+            before &= ~(1 << node)
+            choice = screened.choose([(node, before)])[0]
+            for j in set(range(7)) - {node}:
+                if not choice.watched >> j & 1:
+                    assert screened.choose([(node, before ^ 1 << j)])[0].parents == choice.parents
+
+
+def test_rounds_of_moves_find_an_order_that_no_single_move_improves(monkeypatch):
+    plain, screened, dear = both(monkeypatch)
+    rng = np.random.default_rng(0)
+    found = search.search(rng, screened, np.arange(7))
+    again = search.search(rng, plain, found.order)
+    assert again.value == pytest.approx(found.value)
+    assert max(dear.asked) > 20  # batches, not single families
+
+
+def test_values_are_looked_up_again_when_training_has_changed_them(monkeypatch):
+    _, screened, dear = both(monkeypatch)
+    before = screened.choose([(3, 0b0000001)])[0]
+    dear.bonus, dear.changes = 500.0, 1
+    after = screened.choose([(3, 0b0000001)])[0]
+    assert after.parents == 1
+    assert after.value > before.value + 400
