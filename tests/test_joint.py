@@ -109,6 +109,7 @@ def estimates(key, estimate, logits, num_masks: int, repetitions: int) -> jax.Ar
 LOGITS = jnp.array([[0.0, 0.4, -0.3], [0.1, 0.0, 0.6], [-0.5, 0.2, 0.0]])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("estimate", [SelfNormalised(), LeaveOneOut()])
 def test_estimates_of_the_slope_approach_enumeration(key, estimate):
     found = estimates(key, estimate, LOGITS, num_masks=256, repetitions=500)
@@ -181,6 +182,7 @@ def reweighted(key, num_masks: int) -> tuple[np.ndarray, np.ndarray, dict]:
     return graphs.mean(axis=0), graphs.std(axis=0) / NUM_OUTER**0.5 + 1e-4, found["stats"]
 
 
+@pytest.mark.slow
 def test_weights_make_expectations_those_of_enumeration(key):
     found, error, stats = reweighted(key, num_masks=64)
     # 64 masks for parent sets of at most two: the bias of the ratio is below two percent.
@@ -190,6 +192,7 @@ def test_weights_make_expectations_those_of_enumeration(key):
     assert np.all(np.asarray(stats["least_effective_masks"]) <= effective + 1e-5)
 
 
+@pytest.mark.slow
 def test_uniform_weights_are_noticed(key, monkeypatch):
     monkeypatch.setattr(
         _mask_gradients,
@@ -207,6 +210,7 @@ class Held(NamedTuple):
     position: jax.Array
 
 
+@pytest.mark.slow
 def test_flips_and_swaps_visit_graphs_as_often_as_enumeration_says(key):
     context, params, potentials = situation(40)
     # Symmetric, so that functions look the same when an edge is turned round.

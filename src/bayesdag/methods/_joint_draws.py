@@ -74,10 +74,12 @@ def _provenance(method: Any, clipped: float, edges_a_variable: float) -> dict[st
         prior = f"order-modular: {method.prior.describe()}"
     else:
         prior = f"order-modular: every edge costs {method.sparsity:g} nats"
-    notes = [
-        "the gradient of the order is a straight-through estimate, so edge probabilities are "
-        "approximate"
-    ]
+    notes = []
+    if getattr(method, "order_gradient", True):
+        notes.append(
+            "the gradient of the order is a straight-through estimate, so edge probabilities are "
+            "approximate"
+        )
     if method.share_edges:
         notes.append("the chains share one network q(W|p), so they are not fully independent")
     if of_potentials != of_params:

@@ -156,7 +156,8 @@ class Joint:
         draws = _reweighting.graphs(
             keys, self.energy, done.draws, context, self.num_evaluated, scale
         )
-        return _joint_draws.posteriors(self, done._replace(draws=draws), datasets, context)
+        found = _joint_draws.posteriors(self, done._replace(draws=draws), datasets, context)
+        return [self._noted(posterior) for posterior in found]
 
     def start(self, key: Key, num_rows: int, d: int) -> State:
         """All chains of one data set before the first step."""
@@ -229,6 +230,15 @@ class Joint:
     def lift(self, coordinates: Array, context: Context) -> tuple[Array, Array]:
         """Potentials that agree with what is required, and the log volume of the map."""
         return dagspace.lift(coordinates, context.support, self.potential_scale)
+
+    def _noted(self, posterior: Posterior) -> Posterior:
+        """The posterior with the effective number of masks among its notes."""
+        effective = float(posterior.stats["effective_masks"].mean())
+        num = self.num_evaluated + self.masks.retains
+        note = f"of {num} masks weighed for each draw {effective:.1f} count, node by node"
+        told = posterior.provenance
+        changes = {"notes": [*told["notes"], note], "effective_masks": effective}
+        return dataclasses.replace(posterior, provenance=told | changes)
 
     def _next_batch(
         self, key: Key, step: Array, state: State, context: Context
