@@ -3,6 +3,7 @@
 import numpy as np
 from jaxtyping import Int
 
+from bayesdag.scores._crossfit import SIZES
 from bayesdag.scores._networks import DEGREES
 from bayesdag.scores._trained import Trained
 from bayesdag.types import Params
@@ -16,7 +17,8 @@ def assembled(
     num_rows: int,
 ) -> Params:
     """Parameters of s graphs with d nodes each; `which` is the family of every node."""
-    widest = max(len(family.members) for family in families)
+    # At least the second size, so that results of several runs mostly fit together.
+    widest = max(SIZES[1], *(len(family.members) for family in families))
     pieces: dict[str, np.ndarray] = {}
     for number, family in enumerate(families):
         asked = np.flatnonzero(which == number)
