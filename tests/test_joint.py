@@ -279,3 +279,12 @@ def test_extending_gives_the_draws_of_one_long_fit():
     np.testing.assert_array_equal(
         extend(short, toy_frame(), 2).graphs, fit(toy_frame(), longer, seed=1).graphs
     )
+
+
+@given(st.integers(0, 2**16 - 1), st.integers(0, 99))
+def test_a_proposal_marks_free_entries_once(bits, seed):
+    free = jnp.asarray([(bits >> k) & 1 for k in range(16)], jnp.float32).reshape(4, 4)
+    uniform = jnp.asarray(np.random.default_rng(seed).random((4, 4)), jnp.float32)
+    marked = np.asarray(_mask_moves._entries(uniform, jnp.ones(4, bool), free))
+    assert set(np.unique(marked)) <= {0.0, 1.0}
+    np.testing.assert_array_equal(marked.sum(axis=0), np.minimum(np.asarray(free).sum(axis=0), 2))

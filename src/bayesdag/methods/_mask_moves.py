@@ -120,7 +120,8 @@ def _entries(uniform: Float[Array, "d d"], twice: Array, free: Mask) -> Mask:
     """One free entry of each column, chosen at random, or two, marked by 1."""
     scores = free * (1 + uniform)
     first = _highest(scores)
-    second = _highest(scores * (1 - first)) * twice[None, :].astype(free.dtype)
+    # Where nothing else is free the second would be the first again.
+    second = _highest(scores * (1 - first)) * (1 - first) * twice[None, :].astype(free.dtype)
     return (first + second) * free
 
 
