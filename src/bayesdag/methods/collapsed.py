@@ -136,7 +136,8 @@ class Collapsed:
         Beside the best of each stage (`provenance["search"]`; `bayesdag.log_scores` puts them
         together) it tells a shortfall of the search from one of the score.
         """
-        scores = LocalScores(self.score, self.score.prepare(data), knowledge)
+        recall = getattr(self.score, "recall", self.score.prepare)  # what is dear to compute
+        scores = LocalScores(self.score, recall(data), knowledge)
         prior = Components(*self.prior.components(data.num_variables))
         return region.log_score(scores, prior, graph)
 

@@ -23,7 +23,7 @@ from bayesdag.scores._networks import Plan
 from bayesdag.scores._trained import Address, Trained
 from bayesdag.types import InputError, Key, Params, ParentSets
 
-# Data sets whose scores are remembered.
+# Data sets whose latest networks are remembered.
 _MOST_REMEMBERED = 4
 _MEMORY: "OrderedDict[tuple, Stats]" = OrderedDict()
 
@@ -52,8 +52,9 @@ class Neural:
     Networks come close to a function but not arbitrarily so, and what they miss is worth
     more nats the more rows there are. Evidence is therefore coarsened (Miller & Dunson, 2019,
     "Robust Bayesian inference via coarsening").
-    Rows where a node was set by an experimenter neither train its networks nor count. Scores
-    of a data set are remembered, so that asking twice costs nothing.
+    Rows where a node was set by an experimenter neither train its networks nor count. A fit
+    starts without networks, because networks depend on those trained before them and equal
+    fits must give equal results; whoever asks about a fit afterwards recalls what it trained.
 
     Attributes:
         width: hidden units of a network.
@@ -85,16 +86,19 @@ class Neural:
             raise InputError(f"trusted_rows is {self.trusted_rows:g}; it must be above 0")
 
     def prepare(self, data: Dataset) -> Stats:
-        """The rows in folds; scores that are known from before come along."""
-        address = (self._plan(), self.num_folds, data.hash, data.scaling)
-        if address not in _MEMORY:
-            rng = np.random.default_rng(self.seed)
-            folds = _crossfit.fold(rng, data.scaled, data.observed, self._folds(data.num_rows))
-            _MEMORY[address] = Stats(folds, data.num_rows)
-        _MEMORY.move_to_end(address)
+        """The rows in folds, and no network yet."""
+        rng = np.random.default_rng(self.seed)
+        folds = _crossfit.fold(rng, data.scaled, data.observed, self._folds(data.num_rows))
+        stats = Stats(folds, data.num_rows)
+        _MEMORY[self._address(data)] = stats
+        _MEMORY.move_to_end(self._address(data))
         while len(_MEMORY) > _MOST_REMEMBERED:
             _MEMORY.popitem(last=False)
-        return _MEMORY[address]
+        return stats
+
+    def recall(self, data: Dataset) -> Stats:
+        """What was last prepared and trained on these rows; anew where that is forgotten."""
+        return _MEMORY.get(self._address(data)) or self.prepare(data)
 
     def log_evidence(self, stats: Stats, node: int, parents: ParentSets) -> Float[np.ndarray, " m"]:
         """Log predictive density of the node given its parents, for m parent sets."""
@@ -174,6 +178,9 @@ class Neural:
             return False
         stats.known[address] = family
         return before is not None
+
+    def _address(self, data: Dataset) -> tuple:
+        return (self._plan(), self.num_folds, data.hash, data.scaling)
 
     def _plan(self) -> Plan:
         return Plan(
