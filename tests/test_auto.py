@@ -27,6 +27,13 @@ def test_few_variables_and_linear_data_are_added_up_exactly():
     assert "chosen: exact, because 4 variables are few and the data look linear" in why
 
 
+def test_many_curved_variables_get_linear_functions_and_a_warning():
+    chosen, notes = Auto().choose(13, linearity(read(curved_frame())))
+    assert chosen == Auto().collapsed
+    assert "although the data do not look linear" in notes[0]
+    assert "preset 'neural'" in notes[1]
+
+
 def test_curved_data_get_learned_functions_and_the_result_says_why():
     chosen, notes = Auto().choose(4, linearity(read(curved_frame())))
     assert chosen == Auto().curved

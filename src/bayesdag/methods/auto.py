@@ -16,15 +16,17 @@ from bayesdag.types import Key, Monitor
 
 @dataclass(frozen=True)
 class Auto:
-    """Exact or collapsed for linear data, by their number; else collapsed with learned functions.
+    """Exact or collapsed, by the number of variables; learned functions for few curved ones.
 
     The result names the method that was chosen and the check that decided.
 
     Attributes:
         max_exact: variables up to which every graph is added up.
+        max_curved: variables up to which functions are learned where data are curved: a
+            network for every set of parents that is looked at takes minutes here, hours beyond.
         exact: the method for few variables and linear data.
         collapsed: the method for many variables and linear data.
-        curved: the method for data that do not look linear.
+        curved: the method for few variables and data that do not look linear.
     """
 
     honours: ClassVar[frozenset[str]] = Exact.honours & Collapsed.honours
@@ -32,6 +34,7 @@ class Auto:
     PRESETS: ClassVar[dict[str, "Auto"]]
 
     max_exact: int = 10
+    max_curved: int = 12
     exact: Exact = Exact(score=Collapsed.score)
     collapsed: Collapsed = Collapsed()
     curved: Collapsed = Collapsed.PRESETS["neural"]
@@ -57,15 +60,25 @@ class Auto:
     def choose(self, d: int, found: Linearity) -> tuple[Exact | Collapsed, list[str]]:
         """A method for d variables, and why it was chosen, in words."""
         if found.curved:
-            functions = type(self.curved.score).__name__.lower()
-            why = f"chosen: collapsed with {functions} functions, because {found.describe()}"
-            return self.curved, [why]
+            return self._choose_curved(d, found)
         few = (
             f"{d} variables are {'few' if d <= self.max_exact else 'too many to add up all graphs'}"
         )
         if d <= self.max_exact:
             return self.exact, [f"chosen: exact, because {few} and {found.describe()}"]
         return self.collapsed, [f"chosen: collapsed, because {few}; {found.describe()}"]
+
+    def _choose_curved(self, d: int, found: Linearity) -> tuple[Collapsed, list[str]]:
+        functions = type(self.curved.score).__name__.lower()
+        if d <= self.max_curved:
+            why = f"chosen: collapsed with {functions} functions, because {found.describe()}"
+            return self.curved, [why]
+        return self.collapsed, [
+            f"chosen: collapsed with linear functions, although {found.describe()}: to learn "
+            f"functions of {d} variables takes long",
+            "directions and effects may be wrong where curves matter, and missing edges may be "
+            f"curved ones; method 'collapsed' with preset '{functions}' learns the functions",
+        ]
 
 
 _QUICK = Collapsed.PRESETS["quick"]
