@@ -1,4 +1,7 @@
-"""What the chains of the paper's engine carry from step to step, and the rows they read."""
+"""What the chains of the paper's two engines share: data, batches, starts and samplers.
+
+`method` is one of the two engines.
+"""
 
 import dataclasses
 import math
@@ -15,7 +18,9 @@ from bayesdag.dagspace import Support, support
 from bayesdag.data import Dataset, Scaling
 from bayesdag.energy import Batch
 from bayesdag.knowledge import Constraints
-from bayesdag.types import Array, InputError, Key, Keys, Params
+from bayesdag.types import Array, InputError, Key, Keys, Params, Sampler
+
+_TILE_ROWS = 32  # measured: a CPU's cache then holds the activations of one chain
 
 
 class State(NamedTuple):
@@ -90,6 +95,49 @@ def context(datasets: Sequence[Dataset], knowledge: Constraints) -> Context:
 def in_original_units(data: Dataset) -> Dataset:
     """The same table, not scaled."""
     return dataclasses.replace(data, scaling=Scaling.of(data.values, "none"))
+
+
+def init_parts(method: Any, part: Any, key: Key, d: int) -> Params:
+    """Parameters of a mechanism, noise or edge network, anew for each chain."""
+    keys = jax.random.split(key, method.num_chains)
+    return jax.vmap(lambda key: part.init(key, d))(keys)
+
+
+def carries(method: Any, d: int) -> Any:
+    """What the relaxation carries from step to step, for each chain."""
+    return jax.tree.map(
+        lambda x: jnp.broadcast_to(x, (method.num_chains, *x.shape)), method.relaxation.init(d)
+    )
+
+
+def tempered(method: Any, sampler: Any) -> Sampler:
+    """The sampler at the method's temperature; a gain that stops does so after the warm-up."""
+    changes = {"noise_scale": sampler.noise_scale * math.sqrt(method.temperature)}
+    if getattr(sampler, "num_adapt", None) is not None:
+        changes["num_adapt"] = method.num_warmup
+    return dataclasses.replace(sampler, **changes)
+
+
+def next_batch(
+    method: Any, key: Key, step: Array, state: Any, context: Context
+) -> tuple[Batch, Any]:
+    """The rows of this step in tiles, and the state that has visited them."""
+    rows, visited = next_rows(key, step, state.rows, method.batch_size)
+    num_tiles = _num_tiles(method, rows.shape[0], context.x.shape[0])
+    batch = tiled(context, rows, num_tiles, method.correct_noise)
+    return batch, state._replace(rows=visited)
+
+
+def _num_tiles(method: Any, num_rows: int, total: int) -> int:
+    """Tiles a batch is cut into; eight at least where its gradient noise is measured."""
+    rows = method.tile_rows or (_TILE_ROWS if keeps_in_cache(method) else num_rows)
+    least = 8 if method.correct_noise and num_rows < total else 1
+    return max(math.ceil(num_rows / rows), least)
+
+
+def keeps_in_cache(method: Any) -> bool:
+    """Whether to work through chains and tiles one by one: hidden layers on a CPU."""
+    return on_cpu() and hasattr(method.mechanism, "width")
 
 
 def next_rows(key: Key, step: Array, rows: Array, batch_size: int) -> tuple[Array, Array]:

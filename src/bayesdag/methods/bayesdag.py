@@ -6,8 +6,6 @@ order when an edge weakens, so nothing holds an order in place): temperature 1 i
 functions given a graph, and an approximation for the graphs. `collapsed` is the exact engine.
 """
 
-import dataclasses
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -43,8 +41,6 @@ from bayesdag.types import (
     Relaxation,
     Sampler,
 )
-
-_TILE_ROWS = 32  # measured: a CPU's cache then holds the activations of one chain
 
 
 @dataclass(frozen=True)
@@ -147,24 +143,21 @@ class BayesDAG:
         key_potentials, key_mechanism, key_noise, key_edges = jax.random.split(key, 4)
         potentials = self.init_scale * jax.random.normal(key_potentials, (self.num_chains, d))
         params = {
-            "mechanism": self._init_chains(self.mechanism, key_mechanism, d),
-            "noise": self._init_chains(self.noise, key_noise, d),
+            "mechanism": _chains.init_parts(self, self.mechanism, key_mechanism, d),
+            "noise": _chains.init_parts(self, self.noise, key_noise, d),
         }
         learned = {name: params.pop(name) for name in self._learned}
         learned["edges"] = (
             self.edges.init(key_edges, d)
             if self.share_edges
-            else self._init_chains(self.edges, key_edges, d)
-        )
-        carry = jax.tree.map(
-            lambda x: jnp.broadcast_to(x, (self.num_chains, *x.shape)), self.relaxation.init(d)
+            else _chains.init_parts(self, self.edges, key_edges, d)
         )
         return State(
             potentials=self._samplers[0].init(potentials),
             params=self._samplers[1].init(params),
             learned=learned,
             optimiser=self._optimiser.init(learned),
-            carry=carry,
+            carry=_chains.carries(self, d),
             rows=jnp.arange(num_rows, dtype=jnp.int32),
         )
 
@@ -173,7 +166,7 @@ class BayesDAG:
     ) -> tuple[State, dict[str, Array]]:
         """One sweep: W ~ q(W|p); move (p, Θ, σ) by SG-MCMC; improve q by its ELBO."""
         key_rows, key_p, key_params, *keys = jax.random.split(key, 6)
-        batch, state = self._next_batch(key_rows, step, state, context)
+        batch, state = _chains.next_batch(self, key_rows, step, state, context)
         gradient = partial(self._gradient, context=context, batch=batch)
         if self.passes == 3:
             draw, slope = gradient(keys[0], state, soft=True)
@@ -219,14 +212,6 @@ class BayesDAG:
         shared = self.num_chains if self.average_chains else 1
         return tuple(shared * s.noise_scale**2 for s in self._samplers)  # pyright: ignore
 
-    def _next_batch(
-        self, key: Key, step: Array, state: State, context: Context
-    ) -> tuple[Batch, State]:
-        rows, visited = _chains.next_rows(key, step, state.rows, self.batch_size)
-        num_tiles = self._num_tiles(rows.shape[0], context.x.shape[0])
-        batch = _chains.tiled(context, rows, num_tiles, self.correct_noise)
-        return batch, state._replace(rows=visited)
-
     def _gradient(
         self,
         key: Key,
@@ -241,7 +226,7 @@ class BayesDAG:
         draw = _graph_draws.differentiable(self, key, state, context, soft)
         at = _chains.over_chains(
             lambda g, p: self.energy.data_gradient(g, p, batch, wanted),
-            one_by_one=self._keeps_in_cache,
+            one_by_one=_chains.keeps_in_cache(self),
         )
         slope = at(draw.graphs, self._params(state))
         return draw, slope
@@ -316,34 +301,13 @@ class BayesDAG:
         """Potentials that agree with what is required, and the log volume of the map."""
         return dagspace.lift(coordinates, context.support, self.potential_scale)
 
-    def _init_chains(self, part: Mechanism | Noise | Edges, key: Key, d: int) -> Params:
-        keys = jax.random.split(key, self.num_chains)
-        return jax.vmap(lambda key: part.init(key, d))(keys)
-
-    def _num_tiles(self, num_rows: int, total: int) -> int:
-        """Tiles a batch is cut into; eight at least where its gradient noise is measured."""
-        rows = self.tile_rows or (_TILE_ROWS if self._keeps_in_cache else num_rows)
-        least = 8 if self.correct_noise and num_rows < total else 1
-        return max(math.ceil(num_rows / rows), least)
-
-    @property
-    def _keeps_in_cache(self) -> bool:
-        """Whether to work through chains and tiles one by one: hidden layers on a CPU."""
-        return _chains.on_cpu() and hasattr(self.mechanism, "width")
-
     @cached_property
     def _samplers(self) -> tuple[Sampler, Sampler]:
         """Of the potentials and of the functions, at the temperature wanted."""
         return (
-            self._tempered(self.potential_sampler or self.sampler),
-            self._tempered(self.sampler),
+            _chains.tempered(self, self.potential_sampler or self.sampler),
+            _chains.tempered(self, self.sampler),
         )
-
-    def _tempered(self, sampler: Sampler) -> Sampler:
-        changes = {"noise_scale": sampler.noise_scale * math.sqrt(self.temperature)}  # pyright: ignore
-        if getattr(sampler, "num_adapt", None) is not None:
-            changes["num_adapt"] = self.num_warmup
-        return dataclasses.replace(sampler, **changes)  # pyright: ignore
 
     @cached_property
     def _optimiser(self) -> optax.GradientTransformation:

@@ -8,7 +8,6 @@ remedies; `experiments/joint.py` says what each is worth.
 """
 
 import dataclasses
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -44,8 +43,6 @@ from bayesdag.types import (
     Relaxation,
     Sampler,
 )
-
-_TILE_ROWS = 32  # measured: a CPU's cache then holds the activations of one chain
 
 
 class State(NamedTuple):
@@ -164,21 +161,18 @@ class Joint:
         key_potentials, key_mechanism, key_noise, key_logits, key_masks = jax.random.split(key, 5)
         potentials = self.init_scale * jax.random.normal(key_potentials, (self.num_chains, d))
         params = {
-            "mechanism": self._init_chains(self.mechanism, key_mechanism, d),
-            "noise": self._init_chains(self.noise, key_noise, d),
+            "mechanism": _chains.init_parts(self, self.mechanism, key_mechanism, d),
+            "noise": _chains.init_parts(self, self.noise, key_noise, d),
         }
         shape = (self.num_chains, d, d)
         logits = self.logit_scale * jax.random.normal(key_logits, shape)
         coin = jax.random.bernoulli(key_masks, 0.5, shape)
-        carry = jax.tree.map(
-            lambda x: jnp.broadcast_to(x, (self.num_chains, *x.shape)), self.relaxation.init(d)
-        )
         return State(
             potentials=self._samplers["potentials"].init(potentials),
             logits=jax.vmap(self._samplers["logits"].init)(logits),
             params=self._samplers["params"].init(params),
             masks=coin.astype(logits.dtype),
-            carry=carry,
+            carry=_chains.carries(self, d),
             rows=jnp.arange(num_rows, dtype=jnp.int32),
         )
 
@@ -187,7 +181,7 @@ class Joint:
     ) -> tuple[State, dict[str, Array]]:
         """One sweep: masks and logits, the order, then (p, Θ, σ) by SG-MCMC."""
         key_rows, key_graphs, key_p, key_params = jax.random.split(key, 4)
-        batch, state = self._next_batch(key_rows, step, state, context)
+        batch, state = _chains.next_batch(self, key_rows, step, state, context)
         state = self._move_graphs(key_graphs, state, context, batch)
         graphs = self._graphs(state, context)
         slope = self._slope(batch, ("mechanism", "noise"))(graphs, state.params.position)
@@ -240,14 +234,6 @@ class Joint:
         changes = {"notes": [*told["notes"], note], "effective_masks": effective}
         return dataclasses.replace(posterior, provenance=told | changes)
 
-    def _next_batch(
-        self, key: Key, step: Array, state: State, context: Context
-    ) -> tuple[Batch, State]:
-        rows, visited = _chains.next_rows(key, step, state.rows, self.batch_size)
-        num_tiles = self._num_tiles(rows.shape[0], context.x.shape[0])
-        batch = _chains.tiled(context, rows, num_tiles, self.correct_noise)
-        return batch, state._replace(rows=visited)
-
     def _move_graphs(self, key: Key, state: State, context: Context, batch: Batch) -> State:
         """W and W̃ given the order, then exchanges of neighbours in the order."""
 
@@ -263,7 +249,7 @@ class Joint:
                 coordinates = dagspace.lower(potentials, context.support, self.potential_scale)
             return coordinates, mask, place.params, logits
 
-        mapped = _chains.over_chains(one, one_by_one=self._keeps_in_cache)
+        mapped = _chains.over_chains(one, one_by_one=_chains.keeps_in_cache(self))
         coordinates, masks, params, logits = mapped(
             jax.random.split(key, self.num_chains),
             state.potentials.position,
@@ -302,7 +288,7 @@ class Joint:
     def _slope(self, batch: Batch, wanted: tuple[str, ...]) -> Callable:
         return _chains.over_chains(
             lambda graph, params: self.energy.data_gradient(graph, params, batch, wanted),
-            one_by_one=self._keeps_in_cache,
+            one_by_one=_chains.keeps_in_cache(self),
         )
 
     def _move_potentials(
@@ -348,32 +334,11 @@ class Joint:
         moved = state.potentials.position.sum(axis=1) + state.logits.position.sum(axis=(1, 2))
         return {"energy": energy + 0 * moved, "edges": graphs.sum(axis=(1, 2))}
 
-    def _init_chains(self, part: Mechanism | Noise, key: Key, d: int) -> Params:
-        keys = jax.random.split(key, self.num_chains)
-        return jax.vmap(lambda key: part.init(key, d))(keys)
-
-    def _num_tiles(self, num_rows: int, total: int) -> int:
-        """Tiles a batch is cut into; eight at least where its gradient noise is measured."""
-        rows = self.tile_rows or (_TILE_ROWS if self._keeps_in_cache else num_rows)
-        least = 8 if self.correct_noise and num_rows < total else 1
-        return max(math.ceil(num_rows / rows), least)
-
-    @property
-    def _keeps_in_cache(self) -> bool:
-        """Whether to work through chains and tiles one by one: hidden layers on a CPU."""
-        return _chains.on_cpu() and hasattr(self.mechanism, "width")
-
     @cached_property
     def _samplers(self) -> dict[str, Sampler]:
         """At the temperature wanted; gains stop adapting when the warm-up ends."""
         own = {"potentials": self.potential_sampler, "logits": self.logit_sampler, "params": None}
-        return {name: self._tempered(found or self.sampler) for name, found in own.items()}
-
-    def _tempered(self, sampler: Any) -> Sampler:
-        changes = {"noise_scale": sampler.noise_scale * math.sqrt(self.temperature)}
-        if getattr(sampler, "num_adapt", None) is not None:
-            changes["num_adapt"] = self.num_warmup
-        return dataclasses.replace(sampler, **changes)
+        return {name: _chains.tempered(self, found or self.sampler) for name, found in own.items()}
 
 
 @partial(jax.jit, static_argnums=(0, 2, 3))
