@@ -1,16 +1,20 @@
 r"""Can the joint engine (the paper's Algorithm 2) be made to win? Slopes, remedies, comparison.
 
-Five parts, each stored in `results/joint.json` when done, with tables in `results/joint.md`:
+Parts, each stored in `results/joint.json` engine by engine, with tables in `results/joint.md`:
 
-    slopes    bias and spread of three estimates of ∇ log E[p(D|W)] in the logits, d=5
-    remedies  what each remedy for "W̃ cannot follow" is worth, on development seeds
-    figure    the paper's figure for d=10, ER and SF, beside the trivial rows
-    exact     linear d=5 against the exact posterior of the engine's own model
-    time      CPU seconds of a step beside those of SG-MCMC+VI, equal settings, one run
+    slopes     bias and spread of three estimates of ∇ log E[p(D|W)] in the logits, d=5
+    linear     what each remedy for "W̃ cannot follow" is worth: d=10, development seeds
+    nonlinear  the same with networks; the paper's engines and the best remedies on the seeds
+               of the paper's figure too (ER and SF, 5000 rows, 700 epochs)
+    trivial    the rows of that figure that need no learning
+    truth      nonlinear chains that start at the true graph: can they hold it?
+    exact      linear d=5 against the exact posterior of the engine's own model
+    time       CPU seconds of a step beside those of SG-MCMC+VI, equal settings, one run
 
 From the root of the repository: `python experiments/joint.py --parts slopes time`, all parts
-without an option, or `--table-only` for the tables again. For the linear parts, where compiling
-costs more than running, XLA_FLAGS=--xla_backend_optimization_level=0 saves half of the time.
+without an option, or `--table-only` for the tables again. JAX_PLATFORMS=cuda,cpu runs them on a
+GPU, where `nonlinear` takes minutes instead of hours; `--store` and `--merge` bring the results
+of several machines together.
 """
 
 import os
@@ -25,15 +29,19 @@ import argparse
 import json
 import platform
 import subprocess
+import threading
 import time
 import warnings
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import jax
-import jax.numpy as jnp
+import joint_engines
+import joint_slopes
+import joint_tables
 import numpy as np
 import trivial
 
@@ -41,169 +49,107 @@ import bayesdag
 from bayesdag import dagspace, loop, metrics
 from bayesdag.data import Dataset, Scaling
 from bayesdag.datasets.synthetic import Synthetic
-from bayesdag.energy import Energy
 from bayesdag.knowledge import Constraints
-from bayesdag.mechanisms.linear import Linear
-from bayesdag.mechanisms.neural import Neural
-from bayesdag.methods import _chains, _mask_gradients
-from bayesdag.methods._mask_gradients import (
-    LeaveOneOut,
-    MaskDraws,
-    SelfNormalised,
-    StraightThrough,
-)
-from bayesdag.methods._mask_moves import Averaged, Flips
-from bayesdag.methods._node_energies import Place
-from bayesdag.methods.bayesdag import BayesDAG
+from bayesdag.methods import _chains
 from bayesdag.methods.exact import Exact
-from bayesdag.methods.joint import Joint
-from bayesdag.noises.gaussian import Gaussian
-from bayesdag.priors import Uniform
-from bayesdag.samplers.adam_sghmc import AdamSGHMC
 from bayesdag.scores.linear import LinearGaussian
 
 HERE = Path(__file__).parent
-SMALL = {"num_chains": 4, "num_warmup": 1000, "num_samples": 10, "thinning": 25, "batch_size": 128}
-NUM_ROWS, NUM_TEST, WIDTH = 1000, 500, 32
-LINEAR = {
-    "num_chains": 8,
-    "num_warmup": 1000,
-    "num_samples": 10,
-    "thinning": 25,
-    "batch_size": NUM_ROWS,
-    "mechanism": Linear(intercept=False, init_scale=0.1),
-}
-PRINTED = Averaged(estimate=StraightThrough())
-FIGURE = (
-    "SG-MCMC+VI",
-    "joint as printed",
-    "flips, swaps, no order gradient",
-    "flips of the mask",
-)
-COLUMNS = {
-    "expected_shd": ("E-SHD", 1),
-    "edge_f1": ("F1", 2),
-    "expected_num_edges": ("edges", 1),
-    "auroc": ("AUROC", 2),
-    "nll": ("NLL", 2),
-    "log_joint": ("log joint", 0),
-    "effective_masks": ("effective masks", 2),
-    "seconds": ("CPU s", 0),
-}
-DISTANCES = {
-    "edge": ("largest edge error", 2),
-    "mmd": ("MMD", 3),
-    "total_variation": ("TV", 2),
-    "edges": ("edges", 1),
-    "seconds": ("CPU s", 0),
-}
+Cells = list[dict[str, Any]]
+Work = Iterator[tuple[str, Callable[[], Cells]]]
 
 
-def engines(kind: str) -> dict[str, Any]:
-    """Both engines of the paper and the remedies, at equal settings."""
-    shared = SMALL | {"mechanism": Neural(width=WIDTH)} if kind == "mlp" else LINEAR
-    printed = Joint(**shared, masks=PRINTED, num_swaps=0, order_gradient=True)
-    averaged = replace(printed, masks=Averaged())
-    flips = replace(printed, masks=Flips())
-    return {
-        "SG-MCMC+VI": BayesDAG(**shared),
-        "joint as printed": printed,
-        "self-normalised slopes": averaged,
-        "+ 4 logit steps a step": replace(averaged, masks=Averaged(num_steps=4)),
-        "+ larger adaptive logit steps": replace(
-            averaged, logit_sampler=AdamSGHMC(step_size=0.2, num_adapt=None)
-        ),
-        "flips of the mask": flips,
-        "flips and swaps of the order": replace(flips, num_swaps=1),
-        "flips, swaps, no order gradient": replace(flips, num_swaps=1, order_gradient=False),
-    }
+@dataclass(frozen=True)
+class Options:
+    """What to run: data sets of each kind of graph, and whether only to see that it runs."""
+
+    num_datasets: int
+    num_development: int
+    trial: bool
+
+    @property
+    def development(self) -> range:
+        """Seeds on which settings may be chosen."""
+        return range(1, 1 + self.num_development)
+
+    @property
+    def judged(self) -> range:
+        """Seeds of the figures."""
+        return range(trivial.FIRST_SEED, trivial.FIRST_SEED + self.num_datasets)
+
+    def shortened(self, method: Any) -> Any:
+        """The method, or in a trial one of a few steps."""
+        few = {"num_warmup": 4, "num_samples": 2, "thinning": 2, "num_chains": 2}
+        return replace(method, **few) if self.trial else method
 
 
-def slopes(num_datasets: int) -> Iterator[list[dict[str, Any]]]:
-    """Bias and spread of each estimate, by rows and masks; the true slope by enumeration."""
-    del num_datasets  # one is enough
-    yield [
-        _slope_cell(name, estimate, num_rows, num_masks)
-        for num_rows in (20, 200)
-        for num_masks in (4, 16, 64)
-        for name, estimate in {
-            "straight-through": StraightThrough(),
-            "leave-one-out": LeaveOneOut(),
-            "self-normalised": SelfNormalised(),
-        }.items()
-    ]
+def slopes(options: Options) -> Work:
+    """Bias and spread of each estimate; the true slope by enumeration."""
+    del options
+    yield "all", lambda: list(joint_slopes.cells())
 
 
-def _slope_cell(name: str, estimate: Any, num_rows: int, num_masks: int) -> dict[str, Any]:
-    d, energy = 5, Energy(Linear(intercept=False), Gaussian(), Uniform())
-    source = Synthetic(num_variables=d, mechanism="linear", num_train=num_rows)(1)
-    context = _chains.context([source.train], Constraints.free(source.train.names))
-    context = context._replace(x=context.x[0], counted=context.counted[0])
-    key_logits, key_weights, key = jax.random.split(jax.random.key(0), 3)
-    logits = jax.random.normal(key_logits, (d, d))
-    weights = 0.5 * jax.random.normal(key_weights, (d, d))
-    params = {"mechanism": {"weights": weights}, "noise": {"log_scale": jnp.full(d, -0.2)}}
-    batch = _chains.tiled(context, jnp.arange(num_rows), 1, correct=False)
-    order = dagspace.order(jnp.arange(d, 0.0, -1.0))
-    place = Place(energy, order, params, jnp.asarray(0), context.support, batch, 1.0)
-
-    def estimated(key: Any) -> Any:
-        key_masks, key_choice = jax.random.split(key)
-        noise, masks = _mask_gradients.draw(key_masks, logits, num_masks)
-        log_terms = -place.evaluate(place.graphs(masks)).total
-        chosen = _mask_gradients.choose(key_choice, log_terms)
-        graph = _mask_gradients.columns(masks, chosen) * order
-        slope = -place.slope(graph) * order
-        return estimate(logits, MaskDraws(noise, masks, log_terms, chosen, slope))
-
-    found = np.asarray(jax.lax.map(estimated, jax.random.split(key, 2000), batch_size=100))
-    exact = np.asarray(_exact_slope(logits, place))
-    where = np.asarray(order) > 0
-    return {
-        "rows": num_rows,
-        "masks": num_masks,
-        "estimate": name,
-        "true slope": float(np.abs(exact[where]).mean()),
-        "bias": float(np.abs(found.mean(axis=0) - exact)[where].mean()),
-        "deviation": float(found.std(axis=0)[where].mean()),
-    }
+def linear(options: Options) -> Work:
+    """Every engine on development seeds, linear functions."""
+    for name, method in joint_engines.linear().items():
+        yield name, _task(options, name, method, "linear", options.development)
 
 
-def _exact_slope(logits: Any, place: Place) -> Any:
-    """∇ Σ_j log E[p(x_j|W)]; all 2^d columns, the same one for every node at once."""
-    d = len(logits)
-    sets = jnp.asarray((np.arange(2**d)[:, None] >> np.arange(d)) & 1, jnp.float32)
-    masks = jnp.broadcast_to(sets[:, :, None], (2**d, d, d))
-    log_terms = -place.evaluate(place.graphs(masks)).total
-
-    def objective(logits: Any) -> Any:
-        up, down = jax.nn.log_sigmoid(logits), jax.nn.log_sigmoid(-logits)
-        log_prob = (masks * up[None] + (1 - masks) * down[None]).sum(axis=1)
-        return jax.nn.logsumexp(log_prob + log_terms, axis=0).sum()
-
-    return jax.grad(objective)(logits)
+def nonlinear(options: Options) -> Work:
+    """Every engine on development seeds; those of the figure on its seeds as well."""
+    for name, method in joint_engines.nonlinear().items():
+        seeds = [*options.development]
+        if name in joint_engines.FIGURE:
+            seeds += options.judged
+        yield name, _task(options, name, method, "mlp", seeds)
 
 
-def remedies(num_datasets: int) -> Iterator[list[dict[str, Any]]]:
-    """Every engine on development seeds; linear functions, which leave time for all."""
-    for name, method in engines("linear").items():
-        yield _cells(name, method, "linear", range(1, 1 + num_datasets))
+def truth(options: Options) -> Work:
+    """Engines that start at the true order and, where they hold masks, at the true graph."""
+    engines = joint_engines.nonlinear()
+    for name in joint_engines.FROM_TRUTH:
+        yield name, _task(options, name, engines[name], "mlp", options.development, at_truth=True)
 
 
-def figure(num_datasets: int) -> Iterator[list[dict[str, Any]]]:
-    """The paper's comparison, beside what needs no learning."""
-    seeds = range(trivial.FIRST_SEED, trivial.FIRST_SEED + num_datasets)
+def trivial_rows(options: Options) -> Work:
+    """What needs no learning, on the data of the figure."""
+
+    def run(name: str) -> Cells:
+        fits = [
+            (source, bayesdag.fit(_raw(source.train), name, seed=0))
+            for source in _sources("mlp", options.judged, options.trial)
+        ]
+        return [_measures(source, posterior) for source, posterior in fits]
+
     for name in trivial.METHODS:
-        fits = [(s, bayesdag.fit(_raw(s.train), name, seed=0)) for s in _sources("mlp", seeds)]
-        yield [_measures(name, source, posterior, 0.0) for source, posterior in fits]
-    for name in FIGURE:
-        yield _cells(name, engines("mlp")[name], "mlp", seeds)
+        yield name, lambda name=name: run(name)
 
 
-def _sources(kind: str, seeds: range) -> list[Any]:
-    rows = {"num_train": NUM_ROWS, "num_test": NUM_TEST}
+def _task(
+    options: Options, name: str, method: Any, kind: str, seeds: Any, at_truth: bool = False
+) -> Callable[[], Cells]:
+    """All data sets of all seeds in one compiled run."""
+
+    def run() -> Cells:
+        sources = _sources(kind, seeds, options.trial)
+        datasets = [_raw(source.train) for source in sources]
+        keys = jax.random.split(jax.random.key(seeds[0]), len(datasets))
+        free = Constraints.free(datasets[0].names)
+        monitor = StartAt([source.graph for source in sources]) if at_truth else None
+        started = _clock()
+        posteriors = options.shortened(method).fit_many(keys, datasets, free, monitor)
+        seconds = (_clock() - started) / len(datasets)
+        print(f"{name}: {seconds:.1f} s a data set", flush=True)
+        pairs = zip(sources, posteriors, strict=True)
+        return [_measures(source, found) | {"seconds": seconds} for source, found in pairs]
+
+    return run
+
+
+def _sources(kind: str, seeds: Any, trial: bool) -> list[Any]:
+    num_train, num_test = joint_engines.ROWS["trial" if trial else kind]
     return [
-        Synthetic(num_variables=10, graph=graph, mechanism=kind, **rows)(seed)
+        Synthetic(graph=graph, mechanism=kind, num_train=num_train, num_test=num_test)(seed)
         for graph in ("er", "sf")
         for seed in seeds
     ]
@@ -214,63 +160,65 @@ def _raw(data: Dataset) -> Dataset:
     return replace(data, scaling=Scaling.of(data.values, "none"))
 
 
-def _cells(name: str, method: Any, kind: str, seeds: range) -> list[dict[str, Any]]:
-    sources = _sources(kind, seeds)
-    datasets = [_raw(source.train) for source in sources]
-    keys = jax.random.split(jax.random.key(seeds.start), len(datasets))
-    started = time.process_time()
-    posteriors = method.fit_many(keys, datasets, Constraints.free(datasets[0].names))
-    seconds = (time.process_time() - started) / len(datasets)
-    print(f"{name}: {seconds:.0f} CPU s a data set", flush=True)
-    return [
-        _measures(name, source, posterior, seconds)
-        for source, posterior in zip(sources, posteriors, strict=True)
-    ]
-
-
-def _measures(name: str, source: Any, posterior: Any, seconds: float) -> dict[str, Any]:
+def _measures(source: Any, posterior: Any) -> dict[str, Any]:
     flat = posterior.graphs.reshape(-1, *source.graph.shape)
     summary = metrics.summary(flat, source.graph, posterior.weights.reshape(-1))
     effective = posterior.stats.get("effective_masks")
+    wanted = ("expected_shd", "edge_f1", "expected_num_edges", "auroc")
     return {
         "graph": source.provenance["dataset"]["graph"].upper(),
-        "engine": name,
-        **{key: summary[key] for key in COLUMNS if key in summary},
+        "seed": source.provenance["seed"],
+        **{key: summary[key] for key in wanted},
         "nll": trivial.held_out(posterior, source.test),
         "log_joint": float(posterior.stats["log_joint"].mean()),
+        "best_log_joint": float(posterior.stats["log_joint"].max()),
         "effective_masks": None if effective is None else float(effective.mean()),
-        "seconds": seconds,
+        "seconds": 0.0,
     }
 
 
-def exact(num_datasets: int) -> Iterator[list[dict[str, Any]]]:
+class StartAt:
+    """A monitor that moves the chains to these graphs before their first step."""
+
+    def __init__(self, graphs: list[np.ndarray]) -> None:
+        pairs = [dagspace.coordinates(graph) for graph in graphs]
+        self.masks = np.stack([mask for mask, _ in pairs]).astype(np.float32)
+        ranks = np.stack([potentials for _, potentials in pairs])
+        self.potentials = 0.05 * (ranks - ranks.mean(axis=1, keepdims=True))
+
+    def resume(self, progress: loop.Progress) -> loop.Progress:
+        """The beginning, elsewhere."""
+        state: Any = progress.state
+        position = np.broadcast_to(self.potentials[:, None], state.potentials.position.shape)
+        state = state._replace(potentials=state.potentials._replace(position=position))
+        if hasattr(state, "masks"):
+            state = state._replace(masks=np.broadcast_to(self.masks[:, None], state.masks.shape))
+        return progress._replace(state=state)
+
+    def chunk(self, step: int, total: int, progress: Any, stats: Any) -> None:
+        """Nothing to tell."""
+
+
+def exact(options: Options) -> Work:
     """Linear data of five columns: distance to the exact posterior of the same model."""
     sources = [
         Synthetic(num_variables=5, mechanism="linear", num_train=100, graph=graph)(seed)
         for graph in ("er", "sf")
-        for seed in range(trivial.FIRST_SEED, trivial.FIRST_SEED + num_datasets)
+        for seed in options.judged
     ]
     datasets = [source.train for source in sources]
     free = Constraints.free(datasets[0].names)
-    shared = {"num_chains": 16, "num_warmup": 1000, "num_samples": 20, "thinning": 25}
-    shared |= {"mechanism": Linear(intercept=False, init_scale=0.1)}
-    printed = {"masks": PRINTED, "num_swaps": 0, "order_gradient": True}
-    rows = {
-        "SG-MCMC+VI": BayesDAG(**shared, share_edges=False),
-        "joint as printed": Joint(**shared, **printed),
-        "flips of the mask": Joint(**shared, num_swaps=0, order_gradient=True),
-        "flips, swaps, no order gradient": Joint(**shared, num_swaps=1, order_gradient=False),
-    }
-    for name, method in rows.items():
-        started = time.process_time()
+
+    def run(method: Any) -> Cells:
+        started = _clock()
         keys = jax.random.split(jax.random.key(0), len(datasets))
-        posteriors = method.fit_many(keys, datasets, free)
-        seconds = (time.process_time() - started) / len(datasets)
-        print(f"{name}: {seconds:.0f} CPU s a data set", flush=True)
-        yield [
-            {"engine": name, **_distance(data, posterior), "seconds": seconds}
-            for data, posterior in zip(datasets, posteriors, strict=True)
-        ]
+        posteriors = options.shortened(method).fit_many(keys, datasets, free)
+        seconds = (_clock() - started) / len(datasets)
+        pairs = zip(datasets, posteriors, strict=True)
+        return [_distance(data, found) | {"seconds": seconds} for data, found in pairs]
+
+    for name, method in joint_engines.small_linear().items():
+        yield name, lambda method=method: run(method)
 
 
 def _distance(data: Dataset, posterior: Any) -> dict[str, float]:
@@ -287,22 +235,15 @@ def _distance(data: Dataset, posterior: Any) -> dict[str, float]:
         "mmd": float(np.sqrt(2) * np.linalg.norm(edge) / len(edge)),
         "total_variation": float(np.abs(share - np.exp(log_prob)).sum() / 2),
         "edges": float(np.tensordot(share, dags, 1).sum()),
+        "exact_edges": float(np.tensordot(np.exp(log_prob), dags, 1).sum()),
     }
 
 
-def step_time(num_datasets: int) -> Iterator[list[dict[str, Any]]]:
+def step_time(options: Options) -> Work:
     """CPU seconds of a step: 10 chains, a batch of 512, the paper's networks, d=10."""
-    del num_datasets
-    shared = {"num_warmup": 10**6, "num_samples": 1, "thinning": 1}
-    rows = {
-        "SG-MCMC+VI": BayesDAG(**shared),
-        "flips of the mask": Joint(**shared, num_swaps=0, order_gradient=True),
-        "flips, swaps, no order gradient": Joint(**shared, num_swaps=1, order_gradient=False),
-    }
-    found = [{"engine": name, "seconds a step": _seconds(method)} for name, method in rows.items()]
-    for row in found:
-        row["ratio"] = row["seconds a step"] / found[0]["seconds a step"]
-    yield found
+    del options
+    for name, method in joint_engines.timed().items():
+        yield name, lambda method=method: [{"seconds": _seconds(method)}]
 
 
 def _seconds(method: Any, d: int = 10, repeats: int = 5) -> float:
@@ -321,63 +262,98 @@ def _seconds(method: Any, d: int = 10, repeats: int = 5) -> float:
     return best
 
 
-def markdown(stored: dict[str, Any]) -> str:
-    pieces = [
-        "# The joint engine",
-        "Generated by `experiments/joint.py`; do not edit. Mean over data sets ± half of the "
-        "95 % interval (Student's t). A reversal counts 1 in SHD; NLL is of held-out rows in "
-        "the units of the data; effective masks: of those weighed for each draw. Settings of "
-        f"the neural engines: {SMALL}, {NUM_ROWS} rows, {WIDTH} hidden units, raw units.",
-    ]
-    for part, entry in stored.items():
-        pieces.append(f"## {part}")
-        pieces.append("\n".join(f"- {key}: {value}" for key, value in entry["stamp"].items()))
-        cells = entry["cells"]
-        if part in ("remedies", "figure"):
-            cells = sorted(cells, key=lambda cell: cell["graph"])
-            pieces.append(trivial.table(cells, ("graph", "engine"), COLUMNS))
-        elif part == "exact":
-            pieces.append(trivial.table(cells, ("engine",), DISTANCES))
-        else:
-            rows = [list(cells[0]), ["---"] * len(cells[0])]
-            rows += [[_short(value) for value in cell.values()] for cell in cells]
-            pieces.append("\n".join(f"| {' | '.join(row)} |" for row in rows))
-    return "\n\n".join(pieces) + "\n"
+def _clock() -> float:
+    """CPU seconds; elapsed ones where a GPU does the work."""
+    return time.process_time() if _chains.on_cpu() else time.perf_counter()
 
 
-def _short(value: Any) -> str:
-    return f"{value:.3g}" if isinstance(value, float) else str(value)
+PARTS = {
+    "slopes": slopes,
+    "linear": linear,
+    "nonlinear": nonlinear,
+    "trivial": trivial_rows,
+    "truth": truth,
+    "exact": exact,
+    "time": step_time,
+}
+
+
+class Store:
+    """The file of results: what every engine did in every part, and how it was run."""
+
+    def __init__(self, path: Path, commit: str | None) -> None:
+        self.path, self.lock = path, threading.Lock()
+        self.commit = (
+            commit
+            or subprocess.check_output(["git", "rev-parse", "HEAD"], cwd=HERE, text=True).strip()
+        )
+
+    def load(self) -> dict[str, Any]:
+        """Parts, then engines."""
+        return json.loads(self.path.read_text()) if self.path.exists() else {}
+
+    def add(self, part: str, engine: str, cells: Cells, seconds: float) -> None:
+        """Keep what one engine did in one part, in place of what it did before."""
+        kind = jax.devices()[0].device_kind
+        device = f"{platform.machine()}, one CPU thread" if _chains.on_cpu() else kind
+        stamp = {"commit": self.commit, "device": device, "seconds": round(seconds, 1)}
+        stamp |= {"jax": jax.__version__}
+        self.merge({part: {engine: {"stamp": stamp, "cells": cells}}})
+
+    def merge(self, found: dict[str, Any]) -> None:
+        """Keep what another store holds."""
+        with self.lock:
+            stored = self.load()
+            for part, engines in found.items():
+                stored[part] = stored.get(part, {}) | engines
+            self.path.write_text(json.dumps(stored, indent=1) + "\n")
 
 
 def main() -> None:
-    parts = {
-        "slopes": slopes,
-        "remedies": remedies,
-        "figure": figure,
-        "exact": exact,
-        "time": step_time,
-    }
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--parts", nargs="*", default=list(parts), choices=list(parts))
+    parser.add_argument("--parts", nargs="*", default=list(PARTS), choices=list(PARTS))
+    parser.add_argument("--engines", nargs="*", help="only these rows")
     parser.add_argument("--num-datasets", type=int, default=10, help="of each kind of graph")
+    parser.add_argument("--num-development", type=int, default=6, help="likewise, seeds from 1")
+    parser.add_argument("--workers", type=int, default=1, help="engines compiled side by side")
+    parser.add_argument("--limit", type=float, default=1e9, help="no new run after these seconds")
+    parser.add_argument("--trial", action="store_true", help="few rows and steps")
+    parser.add_argument("--store", type=Path, default=HERE / "results" / "joint.json")
+    parser.add_argument("--commit", help="where there is no repository to ask")
+    parser.add_argument("--merge", nargs="*", type=Path, default=[], help="stores to add, no runs")
     parser.add_argument("--table-only", action="store_true", help="no runs")
-    options = parser.parse_args()
+    given = parser.parse_args()
     warnings.simplefilter("ignore", bayesdag.BayesdagWarning)
-    store = HERE / "results" / "joint.json"
-    commit = subprocess.check_output(["git", "rev-parse", "HEAD"], cwd=HERE, text=True).strip()
-    for part in [] if options.table_only else options.parts:
-        started, cells = time.process_time(), []
-        for some in parts[part](options.num_datasets):
-            cells += some
-            stamp = {
-                "commit": commit,
-                "device": f"{platform.machine()}, one CPU thread",
-                "CPU seconds": round(time.process_time() - started),
-            }
-            stored = json.loads(store.read_text()) if store.exists() else {}
-            stored[part] = {"stamp": stamp, "cells": cells}
-            store.write_text(json.dumps(stored, indent=1))
-    (HERE / "results" / "joint.md").write_text(markdown(json.loads(store.read_text())))
+    store = Store(given.store, given.commit)
+    for other in given.merge:
+        store.merge(json.loads(other.read_text()))
+    if not (given.table_only or given.merge):
+        _run(given, store)
+    if store.path.parent == HERE / "results":
+        store.path.with_suffix(".md").write_text(joint_tables.markdown(store.load()))
+
+
+def _run(given: argparse.Namespace, store: Store) -> None:
+    options = Options(given.num_datasets, given.num_development, given.trial)
+    begun = time.perf_counter()
+
+    def one(part: str, engine: str, work: Callable[[], Cells]) -> None:
+        if time.perf_counter() - begun > given.limit:
+            print(f"{part}, {engine}: no time left", flush=True)
+            return
+        started = _clock()
+        cells = work()
+        store.add(part, engine, cells, _clock() - started)
+
+    with ThreadPoolExecutor(given.workers) as pool:
+        waiting = [
+            pool.submit(one, part, engine, work)
+            for part in given.parts
+            for engine, work in PARTS[part](options)
+            if not given.engines or engine in given.engines
+        ]
+    for done in waiting:
+        done.result()
 
 
 if __name__ == "__main__":

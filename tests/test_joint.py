@@ -1,6 +1,7 @@
 """The joint engine: estimates of slopes in the logits, weights, moves, and the method."""
 
 import dataclasses
+from functools import partial
 from typing import NamedTuple
 
 import jax
@@ -10,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bayesdag import dagspace, extend, fit
+from bayesdag import dagspace, extend, fit, fitting
 from bayesdag.data import Dataset
 from bayesdag.energy import Energy
 from bayesdag.graphs import all_dags, num_linear_extensions
@@ -25,8 +26,9 @@ from bayesdag.methods import (
 )
 from bayesdag.methods._mask_gradients import LeaveOneOut, MaskDraws, SelfNormalised
 from bayesdag.methods._mask_moves import Flips
-from bayesdag.methods._node_energies import Place, draw_component
+from bayesdag.methods._node_energies import Place, stand
 from bayesdag.methods.joint import Joint
+from bayesdag.monitors import Checkpoint
 from bayesdag.noises.gaussian import Gaussian
 from bayesdag.priors import DensityGrid, Uniform
 from bayesdag.samplers.adam_sghmc import AdamSGHMC
@@ -74,7 +76,7 @@ def place_of(energy: Energy, potentials: jax.Array, component: int = 0) -> Place
 def column_energies():
     """Node energies of every mask, at one component of the prior."""
     place = place_of(ENERGY, situation()[2], 1)
-    return place.evaluate(place.graphs(all_masks())).total
+    return -place.log_terms(all_masks())
 
 
 def log_probability(logits: jax.Array) -> jax.Array:
@@ -99,7 +101,7 @@ def estimates(key, estimate, logits, num_masks: int, repetitions: int) -> jax.Ar
 
     def one(key):
         noise, masks = _mask_gradients.draw(key, logits, num_masks)
-        log_terms = -place.evaluate(place.graphs(masks)).total
+        log_terms = place.log_terms(masks)
         draws = MaskDraws(noise, masks, log_terms, jnp.zeros(D, int), jnp.zeros((D, D)))
         return estimate(logits, draws)
 
@@ -160,7 +162,7 @@ def outer_draws(key, num: int) -> dict:
 
     def log_weight(potentials, logits):
         place = place_of(FLAT, potentials)
-        log_terms = -place.evaluate(place.graphs(all_masks())).total
+        log_terms = place.log_terms(all_masks())
         return jax.nn.logsumexp(log_probability(logits) + log_terms, axis=0).sum()
 
     weights = jax.jit(jax.vmap(log_weight))(potentials, logits)
@@ -219,15 +221,10 @@ def test_flips_and_swaps_visit_graphs_as_often_as_enumeration_says(key):
     batch = _chains.tiled(context, jnp.arange(len(context.x)), 1, correct=False)
     log_odds = context.support.log_odds
 
-    def place(key, potentials, mask):
-        order = dagspace.order(potentials)
-        component = draw_component(key, ENERGY, mask * order)
-        return Place(ENERGY, order, params, component, context.support, batch, 1.0)
-
     def step(carry, key):
         potentials, mask = carry
         keys = jax.random.split(key, 3)
-        here = place(keys[0], potentials, mask)
+        here = stand(keys[0], ENERGY, potentials, mask, params, context.support, batch)
         _, mask = Flips()(keys[1], Held(mask), mask, here, AdamSGHMC(), 1.0)
         potentials, mask, _ = _order_swaps.swap(keys[2], potentials, mask, here)
         return (potentials, mask), mask * dagspace.order(potentials)
@@ -269,16 +266,68 @@ def test_lowering_potentials_undoes_lifting_them(coordinates, required):
     np.testing.assert_allclose(again, lifted, atol=1e-5)
 
 
+TINY = dataclasses.replace(
+    Joint.PRESETS["quick"], num_chains=2, num_warmup=6, num_samples=2, thinning=2
+)
+
+
 @pytest.mark.slow
 def test_extending_gives_the_draws_of_one_long_fit():
-    method = dataclasses.replace(
-        Joint.PRESETS["quick"], num_chains=2, num_warmup=5, num_samples=2, thinning=2
-    )
-    longer = dataclasses.replace(method, num_samples=4)
-    short = fit(toy_frame(), method, seed=1, keep_state=True)
+    longer = dataclasses.replace(TINY, num_samples=4)
+    short = fit(toy_frame(), TINY, seed=1, keep_state=True)
     np.testing.assert_array_equal(
         extend(short, toy_frame(), 2).graphs, fit(toy_frame(), longer, seed=1).graphs
     )
+
+
+class StoppedError(Exception):
+    """In place of a kill."""
+
+
+class Watch:
+    """A monitor that notes the steps it is told of, and stops the run after `last`."""
+
+    def __init__(self, last: int) -> None:
+        self.last, self.steps = last, []
+
+    def resume(self, template):
+        return None
+
+    def chunk(self, step, total, state, stats):
+        self.steps.append(step)
+        if step > self.last:
+            raise StoppedError
+
+
+def test_a_run_stopped_halfway_goes_on_to_the_same_bytes(tmp_path, monkeypatch):
+    monkeypatch.setattr(fitting, "Checkpoint", partial(Checkpoint, every=0.0))
+    settings = {"seed": 1, "checkpoint": tmp_path / "partial"}
+    with pytest.raises(StoppedError):
+        fit(toy_frame(), TINY, monitor=Watch(2), **settings)
+    watch = Watch(99)
+    fit(toy_frame(), TINY, monitor=watch, **settings).save(tmp_path / "resumed.nc")
+    fit(toy_frame(), TINY, seed=1).save(tmp_path / "whole.nc")
+    assert min(watch.steps) > 3
+    assert (tmp_path / "resumed.nc").read_bytes() == (tmp_path / "whole.nc").read_bytes()
+
+
+def test_an_edge_that_appears_after_the_warm_up_does_not_blow_up_its_weight(key):
+    """Without an edge its weight has no gradient but the prior's; with it a very steep one."""
+    sampler = Joint(num_warmup=50)._samplers["params"]
+
+    def step(state, at):
+        curvature = jnp.where(at < 100, 1.0, 1e5)
+        state = sampler.step(jax.random.fold_in(key, at), state, curvature * state.position)
+        return state, jnp.abs(state.position).max()
+
+    _, sizes = jax.lax.scan(step, sampler.init(jnp.ones(3)), jnp.arange(300))
+    assert float(sizes.max()) < 5
+
+
+@pytest.mark.parametrize(("step", "heat"), [(0, 100.0), (25, 10.0), (50, 1.0), (400, 1.0)])
+def test_graphs_cool_down_to_the_target_in_half_the_warm_up(step, heat):
+    method = Joint(start_heat=100.0, num_warmup=100, temperature=2.0)
+    assert float(method._heat(jnp.asarray(step))) == pytest.approx(2 * heat, rel=1e-5)
 
 
 @given(st.integers(0, 2**16 - 1), st.integers(0, 99))

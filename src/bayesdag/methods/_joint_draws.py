@@ -13,7 +13,7 @@ from bayesdag import posterior
 from bayesdag.data import Dataset
 from bayesdag.energy import Energy
 from bayesdag.loop import Progress
-from bayesdag.methods._chains import Context, tiled
+from bayesdag.methods._chains import Context, on_cpu, over_chains, tiled
 from bayesdag.posterior import Posterior
 from bayesdag.scm import SCM
 from bayesdag.types import Array, Params
@@ -60,7 +60,8 @@ def _log_joint(energy: Energy, draws: Params, context: Context) -> Array:
         prior = energy.params(params) + energy.potentials(draw["potentials"], jnp.zeros(()))
         return -(energy.data(graph, params, batch) + given_order + prior)
 
-    return jax.lax.map(lambda chain: jax.lax.map(one, chain), draws)
+    of_chain = partial(jax.lax.map, one)
+    return over_chains(of_chain, one_by_one=on_cpu())(draws)
 
 
 def _edges_a_variable(graphs: Array) -> float:

@@ -51,7 +51,7 @@ class Averaged:
     def _draws(self, key: Key, logits: Array, place: Place) -> MaskDraws:
         key_masks, key_choice = jax.random.split(key)
         noise, masks = _mask_gradients.draw(key_masks, logits, self.num_masks)
-        log_terms = -place.evaluate(place.graphs(masks)).total
+        log_terms = place.log_terms(masks)
         chosen = _mask_gradients.choose(key_choice, log_terms)
         slope = jnp.zeros_like(logits)
         if self.estimate.needs_slope:

@@ -14,7 +14,8 @@ from jaxtyping import Float, Int
 from bayesdag import dagspace
 from bayesdag.dagspace import Support
 from bayesdag.energy import Batch, Energy, spread
-from bayesdag.types import Array, Graph, Key, Mask, Params
+from bayesdag.methods._chains import on_cpu, over_chains
+from bayesdag.types import Array, Graph, Key, Mask, Params, Potentials
 
 
 class NodeEnergies(NamedTuple):
@@ -53,7 +54,7 @@ class Place(NamedTuple):
     component: Int[Array, ""]
     support: Support
     batch: Batch
-    temperature: float
+    temperature: float | Array
 
     def graph(self, mask: Mask) -> Graph:
         """τ(W, p) with what is known."""
@@ -82,9 +83,13 @@ class Place(NamedTuple):
 
             return jax.vmap(one)(graphs, changed or {})
 
-        data = jax.lax.map(lambda rows: tile(*rows), (self.batch.x, self.batch.counted))
+        data = over_chains(tile, one_by_one=on_cpu())(self.batch.x, self.batch.counted)
         structure = jax.vmap(self._structure)(graphs)
         return NodeEnergies(data.swapaxes(0, 1) * self.batch.scale, structure)
+
+    def log_terms(self, masks: Float[Array, "s d d"]) -> Float[Array, "s d"]:
+        """log p(x_j | column j of each mask), with what its edges cost."""
+        return -self.evaluate(self.graphs(masks)).total
 
     def slope(self, graph: Graph) -> Graph:
         """Gradient of U in the graph."""
@@ -127,6 +132,22 @@ class Place(NamedTuple):
         beliefs = (self.support.log_odds * graph).sum(axis=0)
         edges = self.energy.sparsity * number.astype(graph.dtype)
         return edges - penalty[self.component][number] - beliefs
+
+
+def stand(
+    key: Key,
+    energy: Energy,
+    potentials: Potentials,
+    mask: Mask,
+    params: Params,
+    support: Support,
+    batch: Batch,
+    temperature: float | Array = 1.0,
+) -> Place:
+    """Where a chain stands, with the component of the structure prior drawn anew."""
+    order = dagspace.order(potentials)
+    component = draw_component(key, energy, dagspace.confine(mask, support) * order)
+    return Place(energy, order, params, component, support, batch, temperature)
 
 
 def draw_component(key: Key, energy: Energy, graph: Graph) -> Int[Array, ""]:

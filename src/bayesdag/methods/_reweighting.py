@@ -17,7 +17,7 @@ from bayesdag import dagspace
 from bayesdag.energy import Energy
 from bayesdag.methods import _chains, _mask_gradients
 from bayesdag.methods._mask_moves import draw_logits
-from bayesdag.methods._node_energies import Place, draw_component
+from bayesdag.methods._node_energies import stand
 from bayesdag.types import Array, Key, Keys, Params
 
 _ROWS_AT_ONCE = 512
@@ -54,7 +54,7 @@ def graphs(
             # By index, so that more draws leave the first ones as they are.
             chains = jax.random.split(jax.random.fold_in(key, index), num_chains)
             choose = partial(_choose, energy, here, num_masks, scale)
-            return jax.lax.map(lambda pair: choose(*pair), (chains, of_chains))
+            return _chains.over_chains(choose, one_by_one=_chains.on_cpu())(chains, of_chains)
 
         return jax.lax.map(lambda pair: one_draw(*pair), (indices, own))
 
@@ -75,24 +75,22 @@ def _choose(
     key_component, key_logits, key_masks, key_choice = jax.random.split(key, 4)
     n = context.x.shape[0]
     batch = _chains.tiled(context, jnp.arange(n), math.ceil(n / _ROWS_AT_ONCE), correct=False)
-    order = dagspace.order(draw["potentials"])
-    kept = draw["mask"].astype(order.dtype)
+    kept = draw["mask"].astype(jnp.float32)
     logits = draw["logits"] if scale is None else draw_logits(key_logits, kept, scale)
     masks = _mask_gradients.draw(key_masks, logits, num_masks)[1]
     if scale is not None:
         masks = jnp.concatenate([kept[None], masks])
-    graph = dagspace.confine(kept, context.support) * order
-    component = draw_component(key_component, energy, graph)
     params = {name: draw[name] for name in ("mechanism", "noise")}
-    place = Place(energy, order, params, component, context.support, batch, 1.0)
-    confined = jax.vmap(dagspace.confine, in_axes=(0, None))(masks, context.support)
-    log_terms = -place.evaluate(place.graphs(masks)).total
-    mask = _mask_gradients.columns(confined, _mask_gradients.choose(key_choice, log_terms))
+    potentials, support = draw["potentials"], context.support
+    place = stand(key_component, energy, potentials, kept, params, support, batch)
+    log_terms = place.log_terms(masks)
+    chosen = _mask_gradients.choose(key_choice, log_terms)
+    mask = dagspace.confine(_mask_gradients.columns(masks, chosen), support)
     effective = _mask_gradients.effective_number(log_terms)
     return {
         **draw,
         "logits": logits,
         "mask": mask.astype(jnp.int8),
-        "graph": (mask * order).astype(jnp.int8),
+        "graph": (mask * place.order).astype(jnp.int8),
         "stats": {"effective_masks": effective.mean(), "least_effective_masks": effective.min()},
     }

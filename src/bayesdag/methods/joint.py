@@ -26,7 +26,7 @@ from bayesdag.mechanisms.neural import Neural
 from bayesdag.methods import _chains, _joint_draws, _order_swaps, _reweighting
 from bayesdag.methods._chains import Context
 from bayesdag.methods._mask_moves import Averaged, Flips
-from bayesdag.methods._node_energies import Place, draw_component
+from bayesdag.methods._node_energies import stand
 from bayesdag.noises.gaussian import Gaussian
 from bayesdag.posterior import Posterior
 from bayesdag.priors import DensityGrid, StructurePrior, Uniform
@@ -81,10 +81,14 @@ class Joint:
         num_evaluated: masks drawn from p(W|W̃) for each draw that is kept, to weigh them.
         prior: of the graph given its order; by default the edge density is unknown.
         sparsity: λ_s, a cost of every edge *instead* of `prior`.
-        sampler: of functions and noise scales; its gain adapts during warm-up.
+        sampler: of functions and noise scales; its gain never stops adapting, because an edge
+            that appears later brings a steeper gradient than any before: under a frozen gain
+            its weight leaves the numbers within a few steps.
         potential_sampler: of the potentials; None: the same.
         logit_sampler: of W̃; None: the same.
         temperature: the target is exp(-U / temperature).
+        start_heat: how many times hotter graphs move at the first step; during the first half
+            of the warm-up this falls to 1, by a constant factor a step.
         num_chains: independent chains that run side by side.
         num_warmup: steps before the first draw counts.
         num_samples: draws kept of each chain.
@@ -106,10 +110,11 @@ class Joint:
     num_evaluated: int = 8
     prior: StructurePrior = DensityGrid()
     sparsity: float | None = None
-    sampler: Sampler = AdamSGHMC()
+    sampler: Sampler = AdamSGHMC(num_adapt=None)
     potential_sampler: Sampler | None = None
     logit_sampler: Sampler | None = None
     temperature: float = 1.0
+    start_heat: float = 1.0
     num_chains: int = 10
     num_warmup: int = 5000
     num_samples: int = 50
@@ -182,7 +187,7 @@ class Joint:
         """One sweep: masks and logits, the order, then (p, Θ, σ) by SG-MCMC."""
         key_rows, key_graphs, key_p, key_params = jax.random.split(key, 4)
         batch, state = _chains.next_batch(self, key_rows, step, state, context)
-        state = self._move_graphs(key_graphs, state, context, batch)
+        state = self._move_graphs(key_graphs, step, state, context, batch)
         graphs = self._graphs(state, context)
         slope = self._slope(batch, ("mechanism", "noise"))(graphs, state.params.position)
         if self.order_gradient:
@@ -234,13 +239,18 @@ class Joint:
         changes = {"notes": [*told["notes"], note], "effective_masks": effective}
         return dataclasses.replace(posterior, provenance=told | changes)
 
-    def _move_graphs(self, key: Key, state: State, context: Context, batch: Batch) -> State:
+    def _move_graphs(
+        self, key: Key, step: Array, state: State, context: Context, batch: Batch
+    ) -> State:
         """W and W̃ given the order, then exchanges of neighbours in the order."""
+        heat = self._heat(step)
 
         def one(key: Key, coordinates: Array, mask: Array, params: Params, logits: Any) -> tuple:
             key_place, key_masks, key_swaps = jax.random.split(key, 3)
             potentials = self.lift(coordinates, context)[0]
-            place = self._place(key_place, potentials, mask, params, context, batch)
+            place = stand(
+                key_place, self.energy, potentials, mask, params, context.support, batch, heat
+            )
             sampler = self._samplers["logits"]
             logits, mask = self.masks(key_masks, logits, mask, place, sampler, self.logit_scale)
             for key_swap in jax.random.split(key_swaps, self.num_swaps):
@@ -264,19 +274,12 @@ class Joint:
             logits=logits,
         )
 
-    def _place(
-        self,
-        key: Key,
-        potentials: Array,
-        mask: Array,
-        params: Params,
-        context: Context,
-        batch: Batch,
-    ) -> Place:
-        """One chain, with the component of the structure prior drawn anew."""
-        order, support = dagspace.order(potentials), context.support
-        component = draw_component(key, self.energy, dagspace.confine(mask, support) * order)
-        return Place(self.energy, order, params, component, support, batch, self.temperature)
+    def _heat(self, step: Array) -> Array | float:
+        """Temperature of moves of the graph: high at first, the target's after half the warm-up."""
+        if self.start_heat == 1:
+            return self.temperature
+        left = jnp.clip(1 - 2 * step.astype(jnp.float32) / max(self.num_warmup, 1), 0.0, 1.0)
+        return self.temperature * self.start_heat**left
 
     def _graphs(self, state: State, context: Context) -> Array:
         def one(coordinates: Array, mask: Array) -> Array:
@@ -336,7 +339,7 @@ class Joint:
 
     @cached_property
     def _samplers(self) -> dict[str, Sampler]:
-        """At the temperature wanted; gains stop adapting when the warm-up ends."""
+        """Of each kind of unknown, at the temperature wanted."""
         own = {"potentials": self.potential_sampler, "logits": self.logit_sampler, "params": None}
         return {name: _chains.tempered(self, found or self.sampler) for name, found in own.items()}
 

@@ -1,0 +1,71 @@
+"""The engines that `experiments/joint.py` compares, each at the settings of its opponents."""
+
+from dataclasses import replace
+from typing import Any
+
+from bayesdag.mechanisms.linear import Linear
+from bayesdag.methods._mask_gradients import StraightThrough
+from bayesdag.methods._mask_moves import Averaged, Flips
+from bayesdag.methods.bayesdag import BayesDAG
+from bayesdag.methods.joint import Joint
+from bayesdag.samplers.adam_sghmc import AdamSGHMC
+
+ROWS = {"linear": (1000, 500), "mlp": (5000, 1000), "trial": (600, 50)}  # to learn from, held out
+VI, PRINTED = "SG-MCMC+VI", "joint as printed"
+DEFAULT = "flips, swaps, no order gradient"
+ANNEALED = "+ annealed"
+FIGURE = (VI, PRINTED, DEFAULT, ANNEALED)
+FROM_TRUTH = (DEFAULT, VI)
+_AS_PRINTED = {"masks": Averaged(estimate=StraightThrough()), "num_swaps": 0}
+_LINEAR = Linear(intercept=False, init_scale=0.1)
+
+
+def linear() -> dict[str, Any]:
+    """Linear functions, all rows in every step."""
+    return _engines(
+        mechanism=_LINEAR,
+        num_chains=8,
+        num_warmup=1000,
+        num_samples=10,
+        thinning=25,
+        batch_size=ROWS["linear"][0],
+    )
+
+
+def nonlinear() -> dict[str, Any]:
+    """The paper's networks, 10 chains, batches of 512, 700 epochs: all of it the defaults."""
+    return _engines()
+
+
+def small_linear() -> dict[str, Any]:
+    """For distances to an exact posterior: many independent chains."""
+    found = _engines(mechanism=_LINEAR, num_chains=16, num_warmup=1000, num_samples=20, thinning=25)
+    wanted = (VI, PRINTED, "flips of the mask", "flips and swaps of the order", DEFAULT, ANNEALED)
+    return {name: found[name] for name in wanted} | {VI: replace(found[VI], share_edges=False)}
+
+
+def timed() -> dict[str, Any]:
+    """The paper's settings at d=10."""
+    found = _engines(num_warmup=10**6, num_samples=1, thinning=1)
+    return {name: found[name] for name in (VI, PRINTED, "flips of the mask", DEFAULT)}
+
+
+def _engines(**shared: Any) -> dict[str, Any]:
+    """Both engines of the paper and the remedies, at equal settings."""
+    printed = Joint(**shared, **_AS_PRINTED, order_gradient=True, start_heat=1.0)
+    averaged = replace(printed, masks=Averaged())
+    flips = replace(printed, masks=Flips())
+    swaps = replace(flips, num_swaps=1)
+    alone = replace(swaps, order_gradient=False)
+    larger = AdamSGHMC(step_size=0.2, num_adapt=None)
+    return {
+        VI: BayesDAG(**shared),
+        DEFAULT: alone,
+        PRINTED: printed,
+        ANNEALED: replace(alone, start_heat=100.0),
+        "flips and swaps of the order": swaps,
+        "flips of the mask": flips,
+        "self-normalised slopes": averaged,
+        "+ 4 logit steps a step": replace(averaged, masks=Averaged(num_steps=4)),
+        "+ larger adaptive logit steps": replace(averaged, logit_sampler=larger),
+    }
