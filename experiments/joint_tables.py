@@ -3,6 +3,7 @@
 from typing import Any
 
 import joint_engines
+import numpy as np
 import trivial
 
 COLUMNS = {
@@ -42,7 +43,8 @@ def markdown(stored: dict[str, Any]) -> str:
     parts = {name: stored[name] for name in TITLES if name in stored}
     if "nonlinear" in stored:
         learned = stored["nonlinear"]
-        judged = _only(stored.get("trivial", {}) | learned, judged=True)
+        rows = stored.get("trivial", {}) | learned | stored.get("chosen", {})
+        judged = _only(rows, judged=True)
         parts |= {"figure": judged, "nonlinear": _only(learned, judged=False)}
     pieces = [
         "# The joint engine",
@@ -57,6 +59,18 @@ def markdown(stored: dict[str, Any]) -> str:
         if name in parts:
             pieces += [f"## {title}", *_part(name, parts[name]), _stamps(parts[name])]
     return "\n\n".join(pieces) + "\n"
+
+
+def best(stored: dict[str, Any]) -> str | None:
+    """The joint engine with the least mean E-SHD on development seeds, unless it was judged."""
+    runs = _only(stored.get("nonlinear", {}), judged=False)
+    mean = {
+        name: float(np.mean([cell["expected_shd"] for cell in run["cells"]]))
+        for name, run in runs.items()
+        if name != joint_engines.VI
+    }
+    name = min(mean, key=mean.__getitem__, default=None)
+    return None if name in joint_engines.FIGURE else name
 
 
 def _only(engines: dict[str, Any], judged: bool) -> dict[str, Any]:
