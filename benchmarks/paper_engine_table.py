@@ -2,7 +2,8 @@
 
     python benchmarks/paper_engine_table.py
 
-Reads `benchmarks/results/parity.jsonl` and `cpu_step.jsonl`; writes `paper_engine.md` there.
+Reads `parity.jsonl`, `cpu_step.jsonl` and `device.json` in `benchmarks/results/`; writes
+`paper_engine.md` there.
 """
 
 import collections
@@ -15,7 +16,8 @@ COLUMNS = ("shd", "f1", "nll", "edges")
 
 
 def main() -> None:
-    text = ["# The paper's engine beside the published code", "", *parity(), "", *steps(), ""]
+    text = ["# The paper's engine beside the published code", ""]
+    text += [*parity(), "", *steps(), "", *device(), ""]
     (RESULTS / "paper_engine.md").write_text("\n".join(text))
 
 
@@ -69,6 +71,24 @@ def steps() -> list[str]:
                 f"| {row['d']} | {row['passes']} | {row['step']} | {theirs} | {ratio:.1f} |"
             )
     return table
+
+
+def device() -> list[str]:
+    """Whole runs on a GPU, compile included."""
+    found = json.loads((RESULTS / "device.json").read_text())
+    about, rows = found["about"], found["rows"]
+    columns = [name for name in rows[0] if name not in ("steps", "true_edges")]
+    heads = [name.replace("_", " ") for name in columns]
+    table = [
+        f"## Whole runs on one {about['device']} ({rows[0]['steps']} steps, 10 chains, N=5000)",
+        "",
+        f"Own data, seed {about['data_seed']}; jax {about['jax']}; commit {about['commit'][:10]}. "
+        f"Seconds include compilation; {about['note']}.",
+        "",
+        f"| {' | '.join(heads)} |",
+        "|---" * len(heads) + "|",
+    ]
+    return table + [f"| {' | '.join(str(row[name]) for name in columns)} |" for row in rows]
 
 
 if __name__ == "__main__":

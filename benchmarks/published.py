@@ -7,7 +7,8 @@ The source is github.com/microsoft/Project-BayesDAG with two changed imports
 (`functorch._src.make_functional` becomes `torch._functorch.make_functional`); it needs torch.
 Packages that its training step never calls are replaced by empty ones where they are absent.
 One thread; times are CPU seconds. Evaluation draws ten graphs a chain at the present state and
-does not move the chains, as in `parity.py`.
+does not move the chains, as in `parity.py`, unless `--moves 20` is given: its own evaluation
+takes ten steps of p and Θ for the graphs and ten more for a likelihood, and goes on from there.
 """
 
 import argparse
@@ -40,6 +41,7 @@ def main() -> None:
     parser.add_argument("--every", type=int, default=8)
     parser.add_argument("--seconds", type=float, default=float("inf"), help="stop after these")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--moves", type=int, default=0, help="steps that an evaluation takes")
     parser.add_argument("--variables", type=int, nargs="*", help="time steps instead")
     options = parser.parse_args()
     load(options.source)
@@ -166,9 +168,20 @@ def curve(options):
             step(found, torch.tensor(train[order[first : first + BATCH]]))
         seconds = time.process_time() - started
         if epoch % options.every == 0:
+            move(found, train, options.moves, shuffle)
             yield {"epoch": epoch, "seconds": round(seconds, 1), **evaluate(found, test, truth)}
         if seconds > options.seconds:
             return
+
+
+def move(found, train: np.ndarray, moves: int, shuffle: np.random.Generator) -> None:
+    """Steps of p and Θ on 500 rows each, with the network of the edges at rest."""
+    import torch
+
+    for _ in range(moves):
+        rows = torch.tensor(train[shuffle.permutation(len(train))[:500]])
+        found._posterior_p_sample(data=rows, dataset_size=found.dataset_size, num_samples=1)
+        found._posterior_weights_sample(data=rows, dataset_size=found.dataset_size, num_samples=1)
 
 
 def evaluate(found, test: np.ndarray, truth: np.ndarray) -> dict[str, float]:
