@@ -33,6 +33,7 @@ class State(NamedTuple):
         optimiser: state of Adam.
         carry: of the relaxation, for each chain.
         rows: the order in which this epoch visits the rows.
+        energy: of the data under each chain, averaged over recent steps.
     """
 
     potentials: Any
@@ -41,6 +42,7 @@ class State(NamedTuple):
     optimiser: Any
     carry: Any
     rows: Int[Array, " n"]
+    energy: Float[Array, " chain"]
 
 
 class Context(NamedTuple):

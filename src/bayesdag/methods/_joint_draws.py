@@ -83,6 +83,11 @@ def _provenance(method: Any, clipped: float, edges_a_variable: float) -> dict[st
         )
     if method.share_edges:
         notes.append("the chains share one network q(W|p), so they are not fully independent")
+    if getattr(method, "resamples", False):
+        notes.append(
+            "during the warm-up chains that explained the data badly were replaced by copies of "
+            "better ones, so that their agreement later says little"
+        )
     if of_potentials != of_params:
         notes.append(f"the temperature of the potentials is {of_potentials:g}")
     if clipped > 0:

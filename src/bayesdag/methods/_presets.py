@@ -4,8 +4,8 @@ The `paper-*` presets do what the published code did, where that differs from th
 raw data, gradients averaged over chains (so that the temperature is num_chains · s²), the
 gain constant 1e-8 that never stops adapting, o = 10·[1..d], a trainable weight on each edge,
 σ learned by Adam, three passes a batch, the gradient in p followed through q, no cost of an
-absent edge in the gradient of λ_s, and no correction for mini-batch noise. Rows of the
-paper's table "hyperparameter selection".
+absent edge in the gradient of λ_s, no annealing, and no correction for mini-batch noise. Rows of
+the paper's table "hyperparameter selection".
 """
 
 from typing import Any
@@ -66,6 +66,7 @@ def _published(row: tuple[float, float, float, bool], edges: type) -> dict[str, 
         "relaxation": Sinkhorn(spacing=10.0),
         "edges": network,
         "sparsity": sparsity,
+        "start_heat": 1.0,
         "sampler": _published_sampler(param_noise),
         "potential_sampler": _published_sampler(potential_noise),
         "num_warmup": 6990,
@@ -94,5 +95,6 @@ def _quick(method: type) -> Any:
         num_warmup=300,
         num_samples=10,
         thinning=10,
+        start_heat=1.0,
         share_edges=False,
     )

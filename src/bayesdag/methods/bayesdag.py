@@ -3,7 +3,8 @@
 Chains share one network q(W|p), as in Algorithm 1, unless told otherwise. The straight-through
 gradient of the order is biased (at the best functions the energy does not change to first
 order when an edge weakens, so nothing holds an order in place): temperature 1 is exact for the
-functions given a graph, and an approximation for the graphs. `collapsed` is the exact engine.
+functions given a graph, and an approximation for the graphs. What finds an order is the
+warm-up, by annealing. `collapsed` is the exact engine.
 """
 
 from collections.abc import Sequence
@@ -21,7 +22,7 @@ from bayesdag.edges.bernoulli import Bernoulli
 from bayesdag.energy import Batch, Energy, Gradient, spread
 from bayesdag.knowledge import Constraints
 from bayesdag.mechanisms.neural import Neural
-from bayesdag.methods import _chains, _graph_draws, _joint_draws, _presets
+from bayesdag.methods import _annealing, _chains, _graph_draws, _joint_draws, _presets
 from bayesdag.methods._chains import Context, State
 from bayesdag.methods._graph_draws import Draw
 from bayesdag.noises.gaussian import Gaussian
@@ -59,6 +60,9 @@ class BayesDAG:
             whose gradients grow later would leave the numbers with a gain frozen before.
         potential_sampler: of the potentials; None: the same.
         temperature: the target is exp(-U / temperature), whatever the number of chains.
+        start_heat: how many times less orders and edges (not functions) heed the data at the
+            first step; during the first half of the warm-up this falls to 1, and chains that
+            explain the data better replace others (population annealing).
         learning_rate: of Adam on φ.
         num_chains: chains that run side by side.
         num_warmup: steps before the first draw counts.
@@ -72,7 +76,7 @@ class BayesDAG:
         init_scale: their deviation at the start.
         tile_rows: rows handled at once; None chooses by device.
         share_edges: one network q(W|p) for all chains, as in Algorithm 1: it learns faster, but
-            ties the chains together; False: one each, and independent chains.
+            ties the chains together; False: one each, and independent chains, none replaced.
         raw: work in the original units, whatever the scaling of the data.
         point_noise: learn σ by Adam without a prior, as published, instead of sampling it.
         follow_mask: let the gradient in p run through q(W|p) too, as published.
@@ -89,6 +93,7 @@ class BayesDAG:
     sampler: Sampler = AdamSGHMC(num_adapt=None)
     potential_sampler: Sampler | None = None
     temperature: float = 1.0
+    start_heat: float = 3000.0
     learning_rate: float = 5e-3
     num_chains: int = 10
     num_warmup: int = 5000
@@ -159,15 +164,17 @@ class BayesDAG:
             optimiser=self._optimiser.init(learned),
             carry=_chains.carries(self, d),
             rows=jnp.arange(num_rows, dtype=jnp.int32),
+            energy=jnp.zeros(self.num_chains),
         )
 
     def step(
         self, key: Key, step: Array, state: State, context: Context
     ) -> tuple[State, dict[str, Array]]:
         """One sweep: W ~ q(W|p); move (p, Θ, σ) by SG-MCMC; improve q by its ELBO."""
-        key_rows, key_p, key_params, *keys = jax.random.split(key, 6)
+        key_rows, key_p, key_params, key_chains, *keys = jax.random.split(key, 7)
         batch, state = _chains.next_batch(self, key_rows, step, state, context)
-        gradient = partial(self._gradient, context=context, batch=batch)
+        share = _annealing.share_of_data(self.start_heat, self.num_warmup, step)
+        gradient = partial(self._gradient, context=context, batch=batch, share=share)
         if self.passes == 3:
             draw, slope = gradient(keys[0], state, soft=True)
             state = self._move_potentials(key_p, state, draw, slope, context, batch)
@@ -182,7 +189,8 @@ class BayesDAG:
             if self.passes == 2:
                 draw, slope = gradient(keys[1], state, wanted=self._learned)
             state = self._improve_edges(state, draw, slope, context)
-        return state, self._stats(state, draw, slope, context)
+        stats = self._stats(state, draw, slope, context)
+        return self._resample(key_chains, step, state, slope), stats
 
     def keep(self, key: Key, state: State, context: Context) -> Params:
         """The joint draw (p, W, Θ, σ) of every chain, with its graph."""
@@ -207,6 +215,11 @@ class BayesDAG:
         return self._samplers[1].clipped_share(state.params)  # pyright: ignore
 
     @property
+    def resamples(self) -> bool:
+        """Whether chains replace each other during the warm-up; independent ones never do."""
+        return self.start_heat != 1 and self.share_edges and not self.point_noise
+
+    @property
     def temperatures(self) -> tuple[float, float]:
         """What the chains target, for potentials and for functions."""
         shared = self.num_chains if self.average_chains else 1
@@ -219,6 +232,7 @@ class BayesDAG:
         *,
         context: Context,
         batch: Batch,
+        share: Array | float,
         wanted: tuple[str, ...] = (),
         soft: bool = False,
     ) -> tuple[Draw, Gradient]:
@@ -229,7 +243,20 @@ class BayesDAG:
             one_by_one=_chains.keeps_in_cache(self),
         )
         slope = at(draw.graphs, self._params(state))
-        return draw, slope
+        return draw, slope._replace(graph=slope.graph * share)
+
+    def _resample(self, key: Key, step: Array, state: State, slope: Gradient) -> State:
+        """During the first half of the warm-up, chains that explain the data better multiply."""
+        if not self.resamples:
+            return state
+        energy = _annealing.average(self.num_warmup, step, state.energy, slope.energy)
+        chosen = _annealing.survivors(key, self.start_heat, self.num_warmup, step, energy)
+        return state._replace(
+            potentials=_annealing.follow(chosen, state.potentials),
+            params=_annealing.follow(chosen, state.params),
+            carry=jax.tree.map(lambda leaf: leaf[chosen], state.carry),
+            energy=energy[chosen],
+        )
 
     def _move_potentials(
         self, key: Key, state: State, draw: Draw, slope: Gradient, context: Context, batch: Batch
