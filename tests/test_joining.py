@@ -36,6 +36,21 @@ def test_merged_runs_hold_all_chains_with_equal_say(runs):
     np.testing.assert_allclose(merged.edge_matrix(), runs[0].edge_matrix())
 
 
+def test_runs_with_room_for_fewer_parents_are_filled_up():
+    runs = [fit(toy_frame(), "empty", seed=seed) for seed in (0, 1)]
+    members = [
+        np.ones((*run.graphs.shape[:2], 4, width)) for run, width in zip(runs, (2, 3), strict=True)
+    ]
+    runs = [
+        dataclasses.replace(run, params={"members": own})
+        for run, own in zip(runs, members, strict=True)
+    ]
+    merged = merge(runs).params["members"]
+    assert merged.shape[-1] == 3
+    np.testing.assert_array_equal(merged[0, 0, 0], [1, 1, 0])
+    np.testing.assert_array_equal(merged[1, 0, 0], [1, 1, 1])
+
+
 def test_merged_runs_can_be_compared_saved_and_merged_again(runs, tmp_path):
     merged = merge(runs[:2])
     assert merged.diagnostics().comparable

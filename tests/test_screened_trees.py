@@ -39,6 +39,9 @@ class Dear:
         now = self.log_evidence_of_families(stats, nodes, parents)
         return BGe().log_evidence_of_additions(stats, nodes, parents) - now[:, None]
 
+    def sketch(self, stats):
+        return BGe(), stats
+
     def revision(self, stats):
         return self.changes
 

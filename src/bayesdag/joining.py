@@ -32,20 +32,35 @@ def merge(posteriors: Sequence[Posterior]) -> Posterior:
         _refuse_different(first, other)
     seeds = [seed for posterior in posteriors for seed in _seeds(posterior)]
     _refuse_repeated(seeds)
+    return dataclasses.replace(chained(posteriors), provenance=_provenance(posteriors, seeds))
+
+
+def chained(posteriors: Sequence[Posterior]) -> Posterior:
+    """All chains one after the other; every run counts by its number of chains.
+
+    The rest is taken from the first run; no question is asked about whether they agree.
+    """
     num_chains = np.array([posterior.num_chains for posterior in posteriors])
     share = num_chains / num_chains.sum()
     return dataclasses.replace(
-        first,
+        posteriors[0],
         graphs=np.concatenate([p.graphs for p in posteriors]),
         weights=np.concatenate([w * p.weights for w, p in zip(share, posteriors, strict=True)]),
-        params=jax.tree.map(
-            lambda *leaves: np.concatenate(leaves), *(p.params for p in posteriors)
-        ),
-        stats={k: np.concatenate([p.stats[k] for p in posteriors]) for k in first.stats},
-        provenance=_provenance(posteriors, seeds),
+        params=jax.tree.map(_stacked, *(p.params for p in posteriors)),
+        stats={k: np.concatenate([p.stats[k] for p in posteriors]) for k in posteriors[0].stats},
         marginals=_marginals(posteriors, share),
         state=None,
     )
+
+
+def _stacked(*leaves: np.ndarray) -> np.ndarray:
+    """Along the chains; where runs left room for fewer parents, zeros fill it up."""
+    widest = np.max([leaf.shape[1:] for leaf in leaves], axis=0)
+    filled = []
+    for leaf in leaves:
+        missing = [(0, 0), *((0, int(w - s)) for w, s in zip(widest, leaf.shape[1:], strict=True))]
+        filled.append(np.pad(leaf, missing))
+    return np.concatenate(filled)
 
 
 def _refuse_different(first: Posterior, other: Posterior) -> None:

@@ -4,7 +4,7 @@ Conventions, everywhere: `graph[i, j] = 1` means i -> j. Dimensions: `n` rows, `
 `b` batch, `c` chains, `s` draws. `energy` is U = -log joint and `grad` its gradient.
 """
 
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import jaxtyping
 import numpy as np
@@ -174,8 +174,8 @@ class Method(Protocol):
     `interventions` says whether it can drop the likelihood of cells set by an experimenter.
     """
 
-    honours: frozenset[str]
-    interventions: bool
+    honours: ClassVar[frozenset[str]]
+    interventions: ClassVar[bool]
 
     def min_rows(self, d: int) -> int:
         """Fewest rows the method can work with."""

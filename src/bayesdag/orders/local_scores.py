@@ -46,6 +46,10 @@ class Screening(Protocol):
         """Roughly what variable j adds to the log evidence of node b with parents b."""
         ...
 
+    def sketch(self, stats: Any) -> tuple[Any, Any]:
+        """A cheap score of the same rows and its statistics: where to begin."""
+        ...
+
     def revision(self, stats: Any) -> int:
         """Grows whenever a score that was told before has changed."""
         ...
@@ -131,6 +135,11 @@ class LocalScores:
         possible = ~parents & ~self.knowledge.forbidden.T[nodes]
         values = self._score.promise(self._stats, nodes, parents)
         return np.where(possible, values + self.knowledge.log_odds.T[nodes], -np.inf)
+
+    def sketch(self) -> "LocalScores":
+        """Scores that cost little and tell where a dear search should begin."""
+        assert isinstance(self._score, Screening)
+        return LocalScores(*self._score.sketch(self._stats), self.knowledge)
 
     @property
     def revision(self) -> int:

@@ -1,8 +1,9 @@
-"""What does a variable's history with some parents say of its future, row by row?
+"""What are the rows of a variable worth, given some parents whose effect must be learned?
 
-Networks are trained on all folds but one, and the rows of that one are scored by their
-predictive density; every row counts once. This is evidence without a penalty constant: a
-network that fits noise predicts badly. Many families are trained in one compiled call.
+Networks are trained on all folds but one. Laplace's approximation integrates them out for the
+rows they were trained on; the rows of the last fold are scored by their predictive density. A
+network that fits noise pays in the first part and predicts badly in the second. Many families
+are trained in one compiled call.
 """
 
 from functools import partial
@@ -14,16 +15,19 @@ import numpy as np
 from jaxtyping import Bool, Float, Int, Int32
 
 from bayesdag.scores import _networks, _units
+from bayesdag.scores._additive import NUM_CURVES, curves
 from bayesdag.scores._networks import Network, Plan
 from bayesdag.types import Array
 
 # Parent sets are filled up to one of these sizes, so that few programs are compiled.
 SIZES = (4, 8, 16, 32, 64, 128, 256, 512)
-# Numbers in the derivatives of all networks that are trained at once, by platform.
-_ROOM = {"cpu": 4_000_000}
-_ROOM_ON_ACCELERATORS = 600_000_000
-# Curves of a variable that residuals are compared with to see what it could add.
-NUM_CURVES = 5
+# Numbers in the derivatives of all networks that a CPU trains at once.
+_ROOM_ON_CPU = 4_000_000
+# Families that an accelerator trains at once: it takes as long for one as for all of them, and
+# longer to compile a program than to run it, so there is one size of batch.
+_BATCH_ON_ACCELERATORS = 256
+# On a GPU: trying out kernels for every product would double the time to compile.
+_COMPILER = {"xla_gpu_enable_triton_gemm": False}
 
 
 class Folds(NamedTuple):
@@ -52,28 +56,32 @@ class Scored(NamedTuple):
     """What is known of families after training; a leading dimension for each.
 
     Attributes:
-        log_evidence: log predictive density of all rows.
+        log_evidence: of all rows: mean over the folds of `log_marginal` and what it predicts.
+        predicted: log density of every row by the network that has not seen it.
         could_add: gain in nats of a linear regression of the residuals on curves of each
             variable: quick, blind to products, good enough to say which to try first.
         networks: one for each fold, inputs in engine units, standardised target.
         log_posterior: of each network on the rows it was trained on.
+        log_marginal: of the rows that each network was trained on.
         scale: of its residuals, in engine units.
         degrees: number of the tails.
         centre: of the target.
         spread: of the target.
-        root: Cholesky factor of the curvature of the last layer, inputs whitened.
+        last: curvature of the last layer, inputs whitened.
         whitening: Cholesky factor of the covariance of the inputs.
     """
 
     log_evidence: Float[Array, " b"]
+    predicted: Float[Array, " b"]
     could_add: Float[Array, "b d"]
     networks: Network
     log_posterior: Float[Array, "b f"]
+    log_marginal: Float[Array, "b f"]
     scale: Float[Array, "b f"]
     degrees: Int[Array, "b f"]
     centre: Float[Array, "b f"]
     spread: Float[Array, "b f"]
-    root: Float[Array, "b f q q"]
+    last: Float[Array, "b f q q"]
     whitening: Float[Array, "b f k k"]
 
 
@@ -90,9 +98,14 @@ def fold(
     observed: Bool[np.ndarray, "n d"],
     num_folds: int,
 ) -> Folds:
-    """The rows in random order, cut into folds."""
+    """The rows in random order, cut into folds; rows that repeat one another stay together.
+
+    A bootstrap sample has many of them, and a row that was trained on predicts its copy.
+    """
     n, d = values.shape
-    order = rng.permutation(n)
+    _, which = np.unique(values, axis=0, return_inverse=True)
+    which = which.reshape(-1)
+    order = np.argsort(rng.permutation(which.max() + 1)[which], kind="stable")
     size = -(-n // num_folds)
     missing = num_folds * size - n
 
@@ -100,8 +113,8 @@ def fold(
         full = np.concatenate([table[order], np.zeros((missing, d))])
         return full.astype(np.float32).reshape(num_folds, size, d)
 
-    curves = np.concatenate([_curves(values)[order], np.zeros((missing, d * NUM_CURVES))])
-    return Folds(*(jnp.asarray(t, jnp.float32) for t in (cut(values), cut(observed), curves)))
+    shapes = np.concatenate([curves(values)[order], np.zeros((missing, d * NUM_CURVES))])
+    return Folds(*(jnp.asarray(t, jnp.float32) for t in (cut(values), cut(observed), shapes)))
 
 
 def families(
@@ -109,7 +122,8 @@ def families(
 ) -> list[tuple[Int[np.ndarray, " b"], Families]]:
     """Families by size, with their places in the input."""
     count = parents.sum(axis=1)
-    size = np.array(SIZES)[np.searchsorted(SIZES, count)]
+    sizes = SIZES if jax.default_backend() == "cpu" else SIZES[1:]
+    size = np.array(sizes)[np.searchsorted(sizes, count)]
     result = []
     for k in np.unique(size).tolist():
         which = np.flatnonzero(size == k)
@@ -129,20 +143,24 @@ def score(folds: Folds, group: Families, given: Given, plan: Plan) -> Scored:
     """Cross-fitted evidence of a batch of families, in pieces of one shape."""
     pieces = []
     num = len(group.node)
-    for start, size in _pieces(num, _at_once(folds, group, plan)):
+    size = _at_once(folds, group, plan)
+    for start in range(0, num, size):
         part = jax.tree.map(partial(_filled, start=start, size=size), (group, given))
         pieces.append(jax.tree.map(np.asarray, _score(folds, *part, plan)))
     return jax.tree.map(lambda *leaves: np.concatenate(leaves)[:num], *pieces)
 
 
-@partial(jax.jit, static_argnames="plan")
+@partial(jax.jit, static_argnames="plan", compiler_options=_COMPILER)
 def _score(folds: Folds, group: Families, given: Given, plan: Plan) -> Scored:
     trained, density, residual = jax.vmap(partial(_one, folds, plan))(group, given)
     every = folds.observed.reshape(-1, folds.observed.shape[-1])
     weight = jnp.moveaxis(every[:, group.node], 1, 0)
     gains = (residual * weight) @ folds.curves
     gains = 0.5 * (gains**2).reshape(weight.shape[0], -1, NUM_CURVES).sum(axis=2)
-    return Scored((density * weight).sum(axis=1), gains, *trained)
+    predicted = (density * weight).sum(axis=1)
+    networks, log_posterior, log_marginal, *rest = trained
+    evidence = log_marginal.mean(axis=1) + predicted / log_marginal.shape[1]
+    return Scored(evidence, predicted, gains, networks, log_posterior, log_marginal, *rest)
 
 
 def _one(folds: Folds, plan: Plan, family: Families, given: Given):
@@ -160,15 +178,15 @@ def _one(folds: Folds, plan: Plan, family: Families, given: Given):
         fit = _networks.fit(rows, used, starts, given.known, plan)
         test = _units.whitened(by, x[f], y[f], weight[f], used)
         density, residual = _networks.log_density(fit, test)
-        last = fit.root[-fit.network.second.shape[0] :]  # of the last layer, hidden units given
         trained = (
             _units.in_engine_units(by, fit.network),
-            fit.log_posterior,
+            fit.log_posterior - jnp.log(by.spread) * counts.sum(),
+            fit.log_marginal - jnp.log(by.spread) * counts.sum(),
             fit.tails.scale * by.spread,
             fit.tails.which,
             by.centre,
             by.spread,
-            jnp.linalg.cholesky(_networks.dot(last, last.T)),
+            fit.last,
             by.root,
         )
         return trained, density - jnp.log(by.spread), residual
@@ -178,34 +196,14 @@ def _one(folds: Folds, plan: Plan, family: Families, given: Given):
     return trained, density.reshape(-1), residual.reshape(-1)
 
 
-def _curves(values: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n c"]:
-    """Slope, kinks and bend of every variable, orthonormal one variable at a time."""
-    z = np.clip(values, -5, 5)
-    low, middle, high = np.quantile(z, [0.2, 0.5, 0.8], axis=0)
-    raw = np.stack([z, abs(z - middle), abs(z - low), abs(z - high), z**2], axis=-1)
-    raw = raw - raw.mean(axis=0)
-    raw = np.concatenate([raw, 1e-3 * np.random.default_rng(0).standard_normal(raw.shape)])
-    basis, _ = np.linalg.qr(np.moveaxis(raw, 1, 0))
-    return np.moveaxis(basis[:, : len(values)], 0, 1).reshape(len(values), -1)
-
-
 def _at_once(folds: Folds, group: Families, plan: Plan) -> int:
     """Families that are trained together: enough to fill the device, not its memory."""
+    if jax.default_backend() != "cpu":
+        return _BATCH_ON_ACCELERATORS
     num_folds, size, _ = folds.values.shape
     k = group.members.shape[1]
     slopes = num_folds * max(num_folds - 1, 1) * size * (plan.width * (k + 2) + k + 1)
-    room = _ROOM.get(jax.default_backend(), _ROOM_ON_ACCELERATORS)
-    return 1 << max(0, (room // slopes).bit_length() - 1)
-
-
-def _pieces(num: int, most: int) -> list[tuple[int, int]]:
-    """Start and size of each piece; sizes are few, so that little is compiled."""
-    pieces, start = [], 0
-    while start < num:
-        size = most if most < 64 or num - start > most // 4 else most // 8
-        pieces.append((start, size))
-        start += size
-    return pieces
+    return 1 << max(0, (_ROOM_ON_CPU // slopes).bit_length() - 1)
 
 
 def _filled(leaf: np.ndarray, start: int, size: int) -> Array:

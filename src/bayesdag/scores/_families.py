@@ -15,7 +15,7 @@ class Rows(NamedTuple):
     """Moments of the rows that count for a node: those in which nobody set it.
 
     Nodes observed in the same rows share one entry, so purely observational data keep one
-    d x d matrix and not d of them.
+    matrix and not d of them. Columns are the variables, or whatever is made of them.
 
     Attributes:
         group: entry of each node.
@@ -26,16 +26,16 @@ class Rows(NamedTuple):
 
     group: Int[np.ndarray, " d"]
     num_rows: Int[np.ndarray, " g"]
-    mean: Float[np.ndarray, "g d"]
-    scatter: Float[np.ndarray, "g d d"]
+    mean: Float[np.ndarray, "g c"]
+    scatter: Float[np.ndarray, "g c c"]
 
 
-def rows_of(values: Float[np.ndarray, "n d"], observed: Bool[np.ndarray, "n d"]) -> Rows:
+def rows_of(values: Float[np.ndarray, "n c"], observed: Bool[np.ndarray, "n d"]) -> Rows:
     """Moments for every node, from the rows where it was observed."""
     patterns, group = np.unique(observed, axis=1, return_inverse=True)
-    d = values.shape[1]
+    c = values.shape[1]
     num_rows = patterns.sum(axis=0)
-    mean, scatter = np.zeros((len(num_rows), d)), np.zeros((len(num_rows), d, d))
+    mean, scatter = np.zeros((len(num_rows), c)), np.zeros((len(num_rows), c, c))
     for entry, counted in enumerate(patterns.T):
         if num_rows[entry]:
             mean[entry] = values[counted].mean(axis=0)

@@ -37,7 +37,7 @@ def _drawn(
     """Draws of one family, in engine units: a fold's network, its last layer varied.
 
     With A the curvature at the fit, the last layer given the hidden units is
-    N(second, σ² A₂₂⁻¹), with `root` the Cholesky factor of A₂₂.
+    N(second, σ² A₂₂⁻¹); `last` is A₂₂.
     """
     at = rng.integers(len(family.scale), size=num)
     first, bias, second = (np.asarray(leaf, float)[at] for leaf in family.networks)
@@ -45,7 +45,8 @@ def _drawn(
     spread = family.spread[at].astype(float)
     scale = family.scale[at] * np.sqrt(num_rows / rng.chisquare(num_rows, size=num))
     noise = rng.standard_normal(second.shape)[..., None]
-    noise = np.linalg.solve(np.swapaxes(family.root.astype(float), 1, 2)[at], noise)[..., 0]
+    root = np.linalg.cholesky(family.last.astype(float))
+    noise = np.linalg.solve(np.swapaxes(root, 1, 2)[at], noise)[..., 0]
     noise *= (scale / spread)[:, None]
     back = np.swapaxes(family.whitening.astype(float), 1, 2)[at]
     noise[:, h : h + k] = np.linalg.solve(back, noise[:, h : h + k, None])[..., 0]

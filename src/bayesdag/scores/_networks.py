@@ -86,22 +86,27 @@ class Fit(NamedTuple):
     Attributes:
         network: on whitened inputs, for a standardised target.
         tails: of the residuals.
-        root: Cholesky factor of the matrix of the last step; its inverse, times the squared
-            scale, is the covariance of the parameters.
+        inverse: of the Cholesky factor of the curvature; its square, times the squared scale,
+            is the covariance of the parameters.
+        last: curvature of the last layer, hidden units given.
         log_posterior: of the training rows, up to a constant.
+        log_marginal: of the training rows: log posterior and Laplace's volume.
     """
 
     network: Network
     tails: Tails
-    root: Float[Array, "p p"]
+    inverse: Float[Array, "p p"]
+    last: Float[Array, "q q"]
     log_posterior: Float[Array, ""]
+    log_marginal: Float[Array, ""]
 
 
 def fit(rows: Rows, used: Array, given: Network, known: Array, plan: Plan) -> Fit:
-    """The best of two finalists, trained to the end.
+    """The better of two finalists, trained to the end.
 
     Random starts are warmed up on few rows, and compared on all; the best of them and the
-    best of the given networks go on. Only training rows decide.
+    best of the given networks go on, and half-way the better of these. Only training rows
+    decide.
 
     Args:
         given: networks of related parent sets to start from, stacked.
@@ -124,9 +129,11 @@ def fit(rows: Rows, used: Array, given: Network, known: Array, plan: Plan) -> Fi
     handed_on = _take(given, jnp.argmin(loss_given))
     second = jax.tree.map(lambda a, b: jnp.where(known.any(), a, b), handed_on, runner_up)
     finalists = jax.tree.map(lambda a, b: jnp.stack([a, b]), _take(starts, rank[0]), second)
-    num_steps = plan.fine_steps + plan.robust_steps
-    finalists = jax.vmap(lambda n: _improve(n, rows, used, num_steps, plan.fine_steps))(finalists)
-    return _finished(_take(finalists, jnp.argmin(_losses(finalists, rows))), rows)
+    half = plan.fine_steps // 2
+    finalists = jax.vmap(lambda n: _improve(n, rows, used, half))(finalists)
+    best = _take(finalists, jnp.argmin(_losses(finalists, rows)))
+    plain = plan.fine_steps - half
+    return _finished(_improve(best, rows, used, plain + plan.robust_steps, plain), rows, used)
 
 
 def _losses(networks: Network, rows: Rows) -> Float[Array, " s"]:
@@ -145,8 +152,7 @@ def log_density(fitted: Fit, rows: Rows) -> tuple[Array, Array]:
     """
     residual = rows.target - means(fitted.network, rows.inputs)
     slopes = _slopes(fitted.network, rows.inputs)
-    solved = jax.scipy.linalg.solve_triangular(fitted.root, slopes.T, lower=True)
-    wider = jnp.sqrt(1 + (solved**2).sum(axis=0))
+    wider = jnp.sqrt(1 + (dot(slopes, fitted.inverse.T) ** 2).sum(axis=1))
     standard = residual / (fitted.tails.scale * wider)
     density = _log_student(standard, fitted.tails.which)
     return density - jnp.log(fitted.tails.scale * wider), residual / fitted.tails.scale
@@ -182,10 +188,16 @@ def _moved(network: Network, step: Float[Array, " p"], used: Array) -> Network:
     return Network(network.first + first, network.bias + bias, network.second + second)
 
 
-def _precision(network: Network) -> Float[Array, " p"]:
-    """Of the prior: every parameter is about 1 in whitened units, the intercept is free."""
-    ones = jnp.ones(network.first.size + network.bias.size + network.second.size)
-    return ones.at[-1].set(0.01)
+def _precision(network: Network, used: Array) -> Float[Array, " p"]:
+    """Of the prior: units, and the sums over them, are about 1 whatever their number.
+
+    Inputs and target are standardised, so this says that functions explain a good part of
+    the target and no more; the intercept is free.
+    """
+    (k, h), count = network.first.shape, jnp.maximum(used.sum(), 1.0)
+    inputs, units = jnp.full(k, count), jnp.full(h, float(h))
+    parts = (jnp.full(k * h, count), jnp.ones(h), units, inputs, jnp.full(1, 0.01))
+    return jnp.concatenate(parts)
 
 
 def _start(directions: Array, near: Array, rows: Rows, used: Array) -> Network:
@@ -239,7 +251,7 @@ def _step(
     kinks make it hard to foresee which is right.
     """
     squares, residual = _sum_of_squares(network, rows)
-    prior, now = _variance(squares, rows) * _precision(network), _flat(network)
+    prior, now = _variance(squares, rows) * _precision(network, used), _flat(network)
     matrix, slopes = _curvature(network, rows, prior)
     gradient = dot(slopes.T, rows.weight * residual) - prior * now
 
@@ -265,7 +277,7 @@ def _variance(squares: Array, rows: Rows) -> Array:
     return jnp.maximum(squares / jnp.maximum(rows.weight.sum(), 1.0), _LEAST_VARIANCE)
 
 
-def _finished(network: Network, rows: Rows) -> Fit:
+def _finished(network: Network, rows: Rows, used: Array) -> Fit:
     """Tails of the residuals, and what the rows leave open about the parameters.
 
     The scale is that of n - γ rows, γ being the number of parameters that the rows and not
@@ -274,18 +286,22 @@ def _finished(network: Network, rows: Rows) -> Fit:
     residual = rows.target - means(network, rows.inputs)
     tails, log_likelihood = _tails(residual, rows.weight)
     weighted = rows._replace(weight=rows.weight * _pull(network, rows))
-    prior = tails.scale**2 * _precision(network)
+    prior = tails.scale**2 * _precision(network, used)
     matrix, _ = _curvature(network, weighted, prior)
     root = jnp.linalg.cholesky(matrix + jnp.diag(JITTER * jnp.diagonal(matrix)))
     # Rounding may leave no factor of a nearly singular matrix: then the diagonal serves.
     root = jnp.where(jnp.isfinite(root).all(), root, jnp.diag(jnp.sqrt(jnp.diagonal(matrix))))
-    inverse = jax.scipy.linalg.solve_triangular(root, jnp.eye(len(matrix)), lower=True)
+    inverse = inverse_of(root)
     open_ones = (inverse**2 * prior[None, :]).sum()  # tr(A⁻¹ σ²Λ)
     count = jnp.maximum(rows.weight.sum(), 1.0)
     left = jnp.maximum(1 - (len(matrix) - open_ones) / count, 0.1)
-    penalty = 0.5 * (_precision(network) * _flat(network) ** 2).sum()
+    penalty = 0.5 * (_precision(network, used) * _flat(network) ** 2).sum()
+    log_posterior = log_likelihood - penalty
+    # Half the log determinant of the curvature over that of the prior.
+    shrinkage = jnp.log(jnp.diagonal(root)).sum() - 0.5 * jnp.log(prior).sum()
     tails = tails._replace(scale=tails.scale / jnp.sqrt(left))
-    return Fit(network, tails, root, log_likelihood - penalty)
+    q = len(network.second)
+    return Fit(network, tails, inverse, matrix[-q:, -q:], log_posterior, log_posterior - shrinkage)
 
 
 def _pull(network: Network, rows: Rows) -> Float[Array, " n"]:
@@ -327,6 +343,16 @@ def _log_student(standard: Array, which: Array) -> Array:
 def _solve(matrix: Array, vector: Array) -> Array:
     root = jnp.linalg.cholesky(matrix)
     return jax.scipy.linalg.cho_solve((root, True), vector)
+
+
+def inverse_of(root: Float[Array, "p p"]) -> Float[Array, "p p"]:
+    """Inverse of a lower triangular matrix.
+
+    Products with it stand where solving would be usual: two triangular solutions that do not
+    wait for one another can block a CPU for ever (batches of them share the threads that
+    they run on, seen with jaxlib 0.10).
+    """
+    return jax.scipy.linalg.solve_triangular(root, jnp.eye(len(root)), lower=True)
 
 
 def dot(a: Array, b: Array) -> Array:

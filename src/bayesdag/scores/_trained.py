@@ -16,7 +16,7 @@ from bayesdag.scores._networks import Network
 Address = tuple[int, int]  # a node, and its parents as the bits of a number
 # Evidence that a further parent may add before nobody doubts it: below, the smaller set is
 # trained again from the larger one's network.
-DOUBTFUL = 150.0
+DOUBTFUL = 40.0
 WORTH_A_REPAIR = 2.0
 
 
@@ -26,14 +26,16 @@ class Trained(NamedTuple):
     members: Int32[np.ndarray, " k"]
     used: Float[np.ndarray, " k"]
     log_evidence: float
+    predicted: float
     could_add: Float[np.ndarray, " d"]
     networks: Network
     log_posterior: Float[np.ndarray, " f"]
+    log_marginal: Float[np.ndarray, " f"]
     scale: Float[np.ndarray, " f"]
     degrees: Int[np.ndarray, " f"]
     centre: Float[np.ndarray, " f"]
     spread: Float[np.ndarray, " f"]
-    root: Float[np.ndarray, "f q q"]
+    last: Float[np.ndarray, "f q q"]
     whitening: Float[np.ndarray, "f k k"]
 
 
@@ -42,9 +44,13 @@ def entries(group: Families, scored: Scored) -> list[Trained]:
     members, used = np.asarray(group.members), np.asarray(group.used)
     result = []
     for row in range(len(members)):
-        evidence, could_add, networks, *rest = jax.tree.map(lambda leaf, r=row: leaf[r], scored)
+        evidence, predicted, could_add, networks, *rest = jax.tree.map(
+            lambda leaf, r=row: leaf[r], scored
+        )
         inputs = members[row], used[row]
-        result.append(Trained(*inputs, float(evidence), could_add, networks, *rest))
+        result.append(
+            Trained(*inputs, float(evidence), float(predicted), could_add, networks, *rest)
+        )
     return result
 
 

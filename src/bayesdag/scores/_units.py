@@ -6,19 +6,19 @@ optimiser. A network in engine units can be handed to another set of parents.
 
 from typing import NamedTuple
 
-import jax
 import jax.numpy as jnp
 from jaxtyping import Float
 
-from bayesdag.scores._networks import JITTER, Network, Rows, dot
+from bayesdag.scores._networks import JITTER, Network, Rows, dot, inverse_of
 from bayesdag.types import Array
 
 
 class Whitening(NamedTuple):
-    """z = (x - mean) root⁻ᵀ for the inputs, (y - centre) / spread for the target."""
+    """z = (x - mean) inverseᵀ for the inputs, (y - centre) / spread for the target."""
 
     mean: Float[Array, " k"]
     root: Float[Array, "k k"]
+    inverse: Float[Array, "k k"]
     centre: Float[Array, ""]
     spread: Float[Array, ""]
 
@@ -32,14 +32,13 @@ def whitening(x: Array, y: Array, weight: Array, used: Array) -> Whitening:
     root = jnp.linalg.cholesky(covariance + jnp.diag(1 - used + JITTER))
     centre = (weight * y).sum() / count
     spread = jnp.sqrt((weight * (y - centre) ** 2).sum() / count + 1e-12)
-    return Whitening(mean, root, centre, spread)
+    return Whitening(mean, root, inverse_of(root), centre, spread)
 
 
 def whitened(by: Whitening, x: Array, y: Array, weight: Array, used: Array) -> Rows:
     """The rows in the units a network sees."""
     centred = (x - by.mean[None, :]) * used[None, :]
-    inputs = jax.scipy.linalg.solve_triangular(by.root, centred.T, lower=True).T
-    return Rows(inputs, (y - by.centre) / by.spread, weight)
+    return Rows(dot(centred, by.inverse.T), (y - by.centre) / by.spread, weight)
 
 
 def in_engine_units(by: Whitening, network: Network) -> Network:
@@ -65,4 +64,4 @@ def in_whitened_units(by: Whitening, network: Network) -> Network:
 
 
 def _unwhitened(by: Whitening, weights: Float[Array, "k h"]) -> Float[Array, "k h"]:
-    return jax.scipy.linalg.solve_triangular(by.root, weights, lower=True, trans="T")
+    return dot(by.inverse.T, weights)

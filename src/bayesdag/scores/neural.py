@@ -1,8 +1,11 @@
 """Neural: evidence of functions that are learned, whatever their shape.
 
-The evidence of a node with its parents is the cross-fitted predictive density of small
-trained networks: no closed form, no penalty constant, no assumption on the shape of the
-functions beyond one hidden layer, and tails of the noise as the residuals show them.
+log p(all rows) = log p(some) + log p(the others | some). Small networks are trained on all
+folds but one: the first term is Laplace's approximation around them, which charges for
+every parameter that the rows determine, the second is their predictive density of the fold
+they have not seen, which charges for what Laplace overlooks. The mean over the folds is the
+evidence: no penalty constant, no assumption on the shape of the functions beyond one hidden
+layer, and tails of the noise as the residuals show them.
 """
 
 from collections import OrderedDict
@@ -17,6 +20,7 @@ from bayesdag.mechanisms.networks import Networks
 from bayesdag.noises.tailed import Tailed
 from bayesdag.scm import SCM
 from bayesdag.scores import _crossfit, _families, _trained
+from bayesdag.scores._additive import Additive, Moments
 from bayesdag.scores._crossfit import Folds
 from bayesdag.scores._functions import assembled
 from bayesdag.scores._networks import Plan
@@ -34,12 +38,14 @@ class Stats:
 
     Attributes:
         folds: rows on the device.
-        num_rows: their number.
+        moments: of curves of the variables, for a cheap score.
+        num_rows: number of the rows.
         known: trained families.
         revision: how often a family was trained again, and better.
     """
 
     folds: Folds
+    moments: Moments
     num_rows: int
     known: dict[Address, Trained] = field(default_factory=dict)
     revision: int = 0
@@ -47,7 +53,7 @@ class Stats:
 
 @dataclass(frozen=True)
 class Neural:
-    """Cross-fitted predictive evidence of small networks, Student-t or Gaussian noise.
+    """Evidence of small networks, half integrated, half predicted; Student-t or Gaussian noise.
 
     Networks come close to a function but not arbitrarily so, and what they miss is worth
     more nats the more rows there are. Evidence is therefore coarsened (Miller & Dunson, 2019,
@@ -89,7 +95,7 @@ class Neural:
         """The rows in folds, and no network yet."""
         rng = np.random.default_rng(self.seed)
         folds = _crossfit.fold(rng, data.scaled, data.observed, self._folds(data.num_rows))
-        stats = Stats(folds, data.num_rows)
+        stats = Stats(folds, Additive().prepare(data), data.num_rows)
         _MEMORY[self._address(data)] = stats
         _MEMORY.move_to_end(self._address(data))
         while len(_MEMORY) > _MOST_REMEMBERED:
@@ -118,6 +124,10 @@ class Neural:
         """What each variable could add to these parents, in nats: whom to try first."""
         found = self._trained(stats, nodes, parents)
         return np.stack([family.could_add for family in found]).astype(float)
+
+    def sketch(self, stats: Stats) -> tuple[Additive, Moments]:
+        """Sums of curves, one of each parent, instead of networks."""
+        return Additive(), stats.moments
 
     def power(self, stats: Stats) -> float:
         """To which the evidence is raised: 1 for few rows, falling like 1 / N for many."""
