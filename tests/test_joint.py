@@ -299,6 +299,7 @@ class Watch:
             raise StoppedError
 
 
+@pytest.mark.slow
 def test_a_run_stopped_halfway_goes_on_to_the_same_bytes(tmp_path, monkeypatch):
     monkeypatch.setattr(fitting, "Checkpoint", partial(Checkpoint, every=0.0))
     settings = {"seed": 1, "checkpoint": tmp_path / "partial"}

@@ -26,8 +26,6 @@ def test_swaps_and_flips_reach_the_exact_posterior_where_chains_can_mix(key, see
     data = weak_rows(seed)
     method = dataclasses.replace(
         Joint.PRESETS["quick"],
-        num_swaps=1,
-        order_gradient=False,
         num_chains=64,
         num_warmup=2000,
         num_samples=100,

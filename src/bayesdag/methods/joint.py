@@ -3,7 +3,7 @@
 Nothing is variational here. Masks have logits W̃ with a normal prior, p(W_ij=1|W̃) = σ(W̃_ij),
 and SG-MCMC moves (p, W̃, Θ, σ). With W̃ summed out a mask is a fair coin in every entry, so
 the posterior of graphs and functions is the one that `bayesdag` aims at.
-As printed the engine loses: W̃ cannot follow when p reorders. `masks` and `num_swaps` hold the
+As printed W̃ cannot follow when p reorders. `masks`, `num_swaps` and `start_heat` hold the
 remedies; `experiments/joint.py` says what each is worth.
 """
 
@@ -19,11 +19,17 @@ from jaxtyping import Float, Int
 
 from bayesdag import dagspace, loop
 from bayesdag.data import Dataset
-from bayesdag.energy import Batch, Energy, Gradient, spread
+from bayesdag.energy import Batch, Energy, Gradient
 from bayesdag.knowledge import Constraints
 from bayesdag.mechanisms.linear import Linear
 from bayesdag.mechanisms.neural import Neural
-from bayesdag.methods import _chains, _joint_draws, _order_swaps, _reweighting
+from bayesdag.methods import (
+    _chains,
+    _joint_draws,
+    _order_gradients,
+    _order_swaps,
+    _reweighting,
+)
 from bayesdag.methods._chains import Context
 from bayesdag.methods._mask_moves import Averaged, Flips
 from bayesdag.methods._node_energies import stand
@@ -87,8 +93,9 @@ class Joint:
         potential_sampler: of the potentials; None: the same.
         logit_sampler: of W̃; None: the same.
         temperature: the target is exp(-U / temperature).
-        start_heat: how many times hotter graphs move at the first step; during the first half
-            of the warm-up this falls to 1, by a constant factor a step.
+        start_heat: how many times hotter graphs (not functions) move at the first step; during
+            the first half of the warm-up this falls to 1. Functions learned under many graphs
+            can tell them apart; those learned under one refuse every other.
         num_chains: independent chains that run side by side.
         num_warmup: steps before the first draw counts.
         num_samples: draws kept of each chain.
@@ -114,7 +121,7 @@ class Joint:
     potential_sampler: Sampler | None = None
     logit_sampler: Sampler | None = None
     temperature: float = 1.0
-    start_heat: float = 1.0
+    start_heat: float = 3000.0
     num_chains: int = 10
     num_warmup: int = 5000
     num_samples: int = 50
@@ -275,7 +282,7 @@ class Joint:
         )
 
     def _heat(self, step: Array) -> Array | float:
-        """Temperature of moves of the graph: high at first, the target's after half the warm-up."""
+        """Temperature at which graphs move now."""
         if self.start_heat == 1:
             return self.temperature
         left = jnp.clip(1 - 2 * step.astype(jnp.float32) / max(self.num_warmup, 1), 0.0, 1.0)
@@ -297,25 +304,10 @@ class Joint:
     def _move_potentials(
         self, key: Key, state: State, graphs: Array, slope: Gradient, context: Context, batch: Batch
     ) -> State:
-        """SG-MCMC on p: the data's gradient pulled back through the order, and the prior's."""
-
-        def orders(coordinates: Array) -> tuple:
-            def one(coordinates: Array, carry: Any) -> tuple:
-                return self.relaxation(key, self.lift(coordinates, context)[0], carry)
-
-            return jax.vmap(one)(coordinates, state.carry)
-
-        _, pull, carry = jax.vjp(orders, state.potentials.position, has_aux=True)
-        masks = jax.vmap(dagspace.confine, in_axes=(0, None))(state.masks, context.support)
-        structure = jax.vmap(jax.grad(self.energy.structure), in_axes=(0, None))
-        cost = jax.vmap(jax.grad(lambda c: self.energy.potentials(*self.lift(c, context))))
-        by_tile = jax.vmap(lambda at_graph: pull(at_graph * masks)[0], in_axes=1)(slope.graph)
-        grad = by_tile.sum(axis=0) + cost(state.potentials.position)
-        grad = grad + pull(structure(graphs, context.support.log_odds) * masks)[0]
-        variance = None
-        if batch.is_noisy:
-            squares, num = (by_tile**2).sum(axis=0), by_tile.shape[0]
-            variance = spread(by_tile.sum(axis=0), squares, num) * batch.sampling
+        """SG-MCMC on p."""
+        grad, variance, carry = _order_gradients.gradient(
+            self, key, state, graphs, slope, context, batch
+        )
         sampler: Any = self._samplers["potentials"]
         moved = sampler.step(key, state.potentials, grad, variance)
         return state._replace(potentials=moved, carry=carry)
