@@ -7,11 +7,11 @@ Parts, each stored in `results/joint.json` engine by engine, with tables in `res
     nonlinear  the same with networks, 5000 rows and 500 epochs; the paper's engines on the
                seeds of the paper's figure too (ER and SF)
     chosen     the remedy with the least E-SHD on development seeds, on the figure's seeds
-    trivial    the rows of that figure that need no learning
     truth      nonlinear chains that start at the true graph: can they hold it?
     exact      linear d=5 against the exact posterior of the engine's own model
     time       CPU seconds of a step beside those of SG-MCMC+VI, equal settings, one run
 
+The rows of the figure that need no learning are those of `results/trivial.json`, on the same data.
 From the root of the repository: `python experiments/joint.py --parts slopes time`, all parts
 without an option, or `--table-only` for the tables again. JAX_PLATFORMS=cuda,cpu runs them on a
 GPU, where `nonlinear` takes minutes instead of hours; `--store` and `--merge` bring the results
@@ -62,11 +62,12 @@ Work = Iterator[tuple[str, Callable[[], Cells]]]
 
 @dataclass(frozen=True)
 class Options:
-    """What to run: data sets of each kind of graph, only for a trial or not; what is stored."""
+    """What to run: data sets of each kind of graph, a trial or not, chains; what is stored."""
 
     num_datasets: int
     num_development: int
     trial: bool
+    num_chains: int | None
     found: Callable[[], dict[str, Any]]
 
     @property
@@ -80,9 +81,10 @@ class Options:
         return range(trivial.FIRST_SEED, trivial.FIRST_SEED + self.num_datasets)
 
     def shortened(self, method: Any) -> Any:
-        """The method, or in a trial one of a few steps."""
+        """The method, with fewer chains if so wanted, or in a trial one of a few steps."""
         few = {"num_warmup": 4, "num_samples": 2, "thinning": 2, "num_chains": 2}
-        return replace(method, **few) if self.trial else method
+        changes = few if self.trial else {"num_chains": self.num_chains or method.num_chains}
+        return replace(method, **changes)
 
 
 def slopes(options: Options) -> Work:
@@ -120,20 +122,6 @@ def truth(options: Options) -> Work:
         yield name, _task(options, name, engines[name], "mlp", options.development, at_truth=True)
 
 
-def trivial_rows(options: Options) -> Work:
-    """What needs no learning, on the data of the figure."""
-
-    def run(name: str) -> Cells:
-        fits = [
-            (source, bayesdag.fit(_raw(source.train), name, seed=0))
-            for source in _sources("mlp", options.judged, options.trial)
-        ]
-        return [_measures(source, posterior) for source, posterior in fits]
-
-    for name in trivial.METHODS:
-        yield name, lambda name=name: run(name)
-
-
 def _task(
     options: Options, name: str, method: Any, kind: str, seeds: Any, at_truth: bool = False
 ) -> Callable[[], Cells]:
@@ -150,7 +138,8 @@ def _task(
         seconds = (_clock() - started) / len(datasets)
         print(f"{name}: {seconds:.1f} s a data set", flush=True)
         pairs = zip(sources, posteriors, strict=True)
-        return [_measures(source, found) | {"seconds": seconds} for source, found in pairs]
+        own = {"seconds": seconds, "chains": options.shortened(method).num_chains}
+        return [_measures(source, found) | own for source, found in pairs]
 
     return run
 
@@ -182,7 +171,6 @@ def _measures(source: Any, posterior: Any) -> dict[str, Any]:
         "log_joint": float(posterior.stats["log_joint"].mean()),
         "best_log_joint": float(posterior.stats["log_joint"].max()),
         "effective_masks": None if effective is None else float(effective.mean()),
-        "seconds": 0.0,
     }
 
 
@@ -281,7 +269,6 @@ PARTS = {
     "linear": linear,
     "nonlinear": nonlinear,
     "chosen": chosen,
-    "trivial": trivial_rows,
     "truth": truth,
     "exact": exact,
     "time": step_time,
@@ -325,6 +312,7 @@ def main() -> None:
     parser.add_argument("--engines", nargs="*", help="only these rows")
     parser.add_argument("--num-datasets", type=int, default=10, help="of each kind of graph")
     parser.add_argument("--num-development", type=int, default=6, help="likewise, seeds from 1")
+    parser.add_argument("--chains", type=int, help="of each fit, where time is short")
     parser.add_argument("--workers", type=int, default=1, help="engines compiled side by side")
     parser.add_argument("--limit", type=float, default=1e9, help="no new run after these seconds")
     parser.add_argument("--trial", action="store_true", help="few rows and steps")
@@ -340,11 +328,15 @@ def main() -> None:
     if not (given.table_only or given.merge):
         _run(given, store)
     if store.path.parent == HERE / "results":
-        store.path.with_suffix(".md").write_text(joint_tables.markdown(store.load()))
+        store.path.with_suffix(".md").write_text(
+            joint_tables.markdown(store.load(), given.num_datasets)
+        )
 
 
 def _run(given: argparse.Namespace, store: Store) -> None:
-    options = Options(given.num_datasets, given.num_development, given.trial, store.load)
+    options = Options(
+        given.num_datasets, given.num_development, given.trial, given.chains, store.load
+    )
     begun = time.perf_counter()
 
     def one(part: str, engine: str, work: Callable[[], Cells]) -> None:
