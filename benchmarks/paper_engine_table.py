@@ -28,22 +28,26 @@ def read(name: str) -> tuple[dict, list[dict]]:
 
 
 def parity() -> list[str]:
-    """Means over seeds ± their standard deviation, by data set, epoch and code."""
+    """Means over seeds ± their standard deviation, by data set, evaluation, epoch and code."""
     about, rows = read("parity.jsonl")
     groups = collections.defaultdict(list)
     for row in rows:
-        groups[row["data"], row["epoch"], row["code"]].append(row)
+        groups[row["data"], row["moves"], row["epoch"], row["code"]].append(row)
     table = [
         "## Quality at equal epochs",
         "",
-        f"{about['device']}. {about['evaluation'].capitalize()}. Commit {about['commit'][:10]}.",
+        f"{about['device']}. {about['evaluation'].capitalize()}. Commit {about['commit'][:10]}; "
+        f"{about['later']}.",
         "",
-        "| data | epoch | code | seeds | E-SHD | F1 | held-out NLL | edges |",
-        "|---|---|---|---|---|---|---|---|",
+        "| data | moves | epoch | code | seeds | E-SHD | F1 | held-out NLL | edges |",
+        "|---|---|---|---|---|---|---|---|---|",
     ]
-    for (data, epoch, code), found in sorted(groups.items()):
+    for about_row, found in sorted(
+        groups.items(), key=lambda item: (item[0][0], str(item[0][1]), *item[0][2:])
+    ):
         cells = [spread([row[name] for row in found]) for name in COLUMNS]
-        table.append(f"| {data} | {epoch} | {code} | {len(found)} | {' | '.join(cells)} |")
+        heads = " | ".join(map(str, about_row))
+        table.append(f"| {heads} | {len(found)} | {' | '.join(cells)} |")
     return table
 
 
