@@ -5,6 +5,7 @@ writes `nonlinear.json` (every cell) and `nonlinear.md`. From the root of the re
 
     python experiments/nonlinear.py --sizes 10 20 --num-datasets 10
     python experiments/nonlinear.py --sizes 10 --mechanism gp --noise laplace --rows 500
+    BAYESDAG_DATA=DIR python experiments/nonlinear.py --measured sachs syntren
     python experiments/nonlinear.py --table-only
 
 Every cell of `collapsed` holds the score of the true graph beside the best of each stage, so
@@ -38,6 +39,7 @@ COLUMNS = {
     "shd": ("E-SHD", 2),
     "f1": ("F1", 3),
     "brier_skill": ("Brier skill", 3),
+    "auroc": ("AUROC", 3),
     "log_score": ("log score", 4),
     "num_edges": ("edges", 1),
     "above_truth": ("best − true score", 1),
@@ -62,6 +64,7 @@ def judged(posterior: Any, truth: np.ndarray, seconds: float) -> dict[str, Any]:
         "shd": metrics.expected_shd(graphs, truth, weights),
         "f1": metrics.expected_f1(graphs, truth, weights),
         "brier_skill": metrics.brier_skill(edge, truth),
+        "auroc": metrics.auroc(edge, truth),
         "log_score": metrics.log_score(edge, truth),
         "num_edges": float(edge.sum()),
         "unsure": [
@@ -95,32 +98,42 @@ def run(method: Any, source: Any, seed: int) -> dict[str, Any]:
     return cell
 
 
+def sources(options: argparse.Namespace) -> Iterator[tuple[dict[str, Any], int, Any]]:
+    """Setting, seed and data set, one after the other."""
+    for name in options.measured:
+        numbers = range(1, 6) if name == "syntren" else range(1)
+        for number in numbers:
+            given = {"index": number} if name == "syntren" else {}
+            source = plugins.load("datasets", name)(**given)()
+            n, d = source.train.values.shape
+            place = dict(zip(SETTING, (name, d, "measured", "–", n, "raw"), strict=True))
+            yield place, number, source
+    for d in [] if options.measured else options.sizes:
+        for seed in range(options.first_seed, options.first_seed + options.num_datasets):
+            source = Synthetic(
+                num_variables=d, graph=options.graph, mechanism=options.mechanism,
+                noise=options.noise, num_train=options.rows, num_test=0, scaling=options.scaling,
+            )(seed)  # fmt: skip
+            place = (options.graph, d, options.mechanism, options.noise, options.rows)
+            yield dict(zip(SETTING, (*place, options.scaling), strict=True)), seed, source
+
+
 def compare(options: argparse.Namespace, cells: list[dict[str, Any]]) -> Iterator[list]:
     """Cells of every method on every data set, those of earlier runs included."""
     methods: dict[str, Any] = {"collapsed, neural": neural(**json.loads(options.settings))}
     methods |= {"collapsed, BGe": Collapsed(), **{name: name for name in TRIVIAL}}
     done = {tuple(cell[k] for k in (*SETTING, "seed", "method")) for cell in cells}
-    for d in options.sizes:
-        for seed in range(options.first_seed, options.first_seed + options.num_datasets):
-            place = dict(zip(SETTING, setting(options, d), strict=True))
-            source = Synthetic(
-                num_variables=d, graph=options.graph, mechanism=options.mechanism,
-                noise=options.noise, num_train=options.rows, num_test=0, scaling=options.scaling,
-            )(seed)  # fmt: skip
-            for name, method in methods.items():
-                skipped = options.only and name not in options.only
-                if skipped or (*place.values(), seed, name) in done:
-                    continue
-                cell = {**place, "seed": seed, "method": name, **run(method, source, seed)}
-                cells.append(cell)
-                told = {k: round(cell[k], 3) for k in ("shd", "f1", "num_edges", "seconds")}
-                stages = {k: round(v, 1) for k, v in cell.get("stages", {}).items()}
-                print(f"d={d}, seed {seed}, {name}: {told} {stages}", flush=True)
-                yield cells
-
-
-def setting(options: argparse.Namespace, d: int) -> tuple:
-    return (options.graph, d, options.mechanism, options.noise, options.rows, options.scaling)
+    for place, seed, source in sources(options):
+        for name, method in methods.items():
+            skipped = options.only and name not in options.only
+            if skipped or (*place.values(), seed, name) in done:
+                continue
+            cell = {**place, "seed": seed, "method": name, **run(method, source, seed)}
+            cells.append(cell)
+            told = {k: round(cell[k], 3) for k in ("shd", "f1", "num_edges", "seconds")}
+            stages = {k: round(v, 1) for k, v in cell.get("stages", {}).items()}
+            print(f"{place}, seed {seed}, {name}: {told} {stages}", flush=True)
+            yield cells
 
 
 def provenance(options: argparse.Namespace) -> dict[str, Any]:
@@ -186,6 +199,7 @@ def main() -> None:
     parser.add_argument("--noise", default="gaussian")
     parser.add_argument("--scaling", default="raw")
     parser.add_argument("--rows", type=int, default=5000)
+    parser.add_argument("--measured", nargs="*", default=[], help="sachs, syntren")
     parser.add_argument("--only", nargs="*", help="methods to run")
     parser.add_argument("--settings", default="{}", help="of the neural score, as JSON")
     parser.add_argument("--out", type=Path, default=HERE / "results")

@@ -285,7 +285,7 @@ Collapsed.PRESETS = {
     # For a first look, and for tests: few and short chains.
     "quick": Collapsed(num_chains=2, num_warmup=30, num_ladders=8, num_starts=2),
     # For functions that are not linear: learned, and dear, so the tables are small.
-    "neural": Collapsed(score=Neural(), num_starts=2, max_candidates=6, max_rounds=2),
+    "neural": Collapsed(score=Neural(), num_starts=2, max_candidates=6, max_rounds=5),
 }
 
 build = Collapsed

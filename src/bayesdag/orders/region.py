@@ -1,11 +1,13 @@
 """Where is the posterior mass, and which tables hold it?
 
 Search first, among all predecessors; then tables around what it found; then short chains,
-whose draws say which variables are missing from the tables; and again, until none is.
+whose draws say which variables are missing from the tables; and again, until none is. Where
+a score is dear, a cheap one searches and the dear one decides.
 """
 
 import dataclasses
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -120,7 +122,8 @@ def explore(key: Key, scores: LocalScores, prior: Components, effort: Effort) ->
             break
         drawn = run(key_round, region, effort, trial=True)
         value = scores.of_graphs(drawn.graphs).sum(axis=1) + prior.log_prob(drawn.graphs)
-        refined = search.search(rng, trees, drawn.orders[np.argmax(value)])
+        refine = search.evaluate if scores.screens else partial(search.search, rng)
+        refined = refine(trees, drawn.orders[np.argmax(value)])
         found = sorted([*found, refined], key=lambda result: -result.value)
         probability = _update(lists, drawn, outside(scores, region, drawn), refined)
         best = max(float(value.max()), log_score(scores, prior, refined.graph))
@@ -139,19 +142,17 @@ def find(
     variables that finds better orders than further starts do, in less time. A dear score
     starts where a cheap one ended.
     """
-    component = len(prior.log_weight) // 2
-    grow = ScreenedTrees if scores.screens else ParentTrees
-    trees = grow(scores, prior.penalty[component])
     if scores.screens:
-        first, *others = [find(rng, scores.sketch(), prior, NUM_STARTS)[0][0].order]
-    else:
-        first, *others = search.starting_orders(rng, trees, min(num_searches, NUM_STARTS))
+        return _outlined(rng, scores, prior, num_searches)
+    component = len(prior.log_weight) // 2
+    trees = ParentTrees(scores, prior.penalty[component])
+    first, *others = search.starting_orders(rng, trees, min(num_searches, NUM_STARTS))
     result = search.search(rng, trees, first)
     for _ in range(MAX_CHANGES):
         if prior.best(result.graph) == component:
             break
         component = prior.best(result.graph)
-        trees = grow(scores, prior.penalty[component])
+        trees = ParentTrees(scores, prior.penalty[component])
         result = search.search(rng, trees, result.order)
     found = [result, *(search.search(rng, trees, order) for order in others)]
     found.sort(key=lambda result: -result.value)
@@ -161,6 +162,20 @@ def find(
         # Of equal results the newest is the next to be shaken, so that plateaus are crossed.
         found.sort(key=lambda result: -round(result.value, 6))
     return found, trees
+
+
+def _outlined(
+    rng: np.random.Generator, scores: LocalScores, prior: Components, num_searches: int
+) -> tuple[list[Found], Trees]:
+    """Where a cheap score ends, and what the dear one chooses along the same orders.
+
+    A dear score is asked for much at once, not step by step: tables around this outline
+    and chains over them do the rest.
+    """
+    rough, _ = find(rng, scores.sketch(), prior, num_searches)
+    trees = ScreenedTrees(scores, prior.penalty[prior.best(rough[0].graph)])
+    chosen = search.evaluate(trees, rough[0].order)
+    return [chosen, *(result._replace(value=chosen.value) for result in rough)], trees
 
 
 def run(
