@@ -162,13 +162,6 @@ def _begin(
     return Progress(step, state, draws, stats, jnp.full(stats["energy"].shape, -1, jnp.int32))
 
 
-@partial(jax.jit, static_argnums=0)
-def _shapes(kernel: Kernel, key: Key | Keys, step: Array, state: Any, context: Any) -> tuple:
-    """Statistics and draw of one step; never run, and traced once for equal kernels."""
-    state, stats = kernel.step(key, step, state, context)
-    return stats, kernel.keep(key, state, context)
-
-
 def _keys(key: Key | Keys, step: Array) -> tuple[Key | Keys, Key | Keys]:
     """Two keys of this step, or of this step for every data set."""
 
