@@ -10,7 +10,7 @@ from bayesdag.datasets.synthetic import Synthetic
 from bayesdag.knowledge import Constraints
 from bayesdag.methods.collapsed import Collapsed
 from bayesdag.methods.exact import Exact
-from bayesdag.orders import screened_trees
+from bayesdag.orders import screened_trees, search
 from bayesdag.orders.local_scores import LocalScores, Screening
 from bayesdag.orders.parent_trees import ParentTrees
 from bayesdag.orders.screened_trees import ScreenedTrees
@@ -108,6 +108,15 @@ def test_a_dear_score_reaches_the_posterior_in_few_large_batches(key):
     assert abs(found.edge_matrix() - exact.edge_matrix()).max() < 0.1
     assert len(dear.asked) < 40
     assert max(dear.asked) > 200  # tables of all nodes at once
+
+
+def test_rounds_of_moves_find_an_order_that_no_single_move_improves(monkeypatch):
+    plain, screened, dear = both(monkeypatch)
+    rng = np.random.default_rng(0)
+    found = search.search(rng, screened, np.arange(7))
+    again = search.search(rng, plain, found.order)
+    assert again.value == pytest.approx(found.value)
+    assert max(dear.asked) > 20  # batches, not single families
 
 
 def test_values_are_looked_up_again_when_training_has_changed_them(monkeypatch):

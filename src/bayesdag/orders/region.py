@@ -167,15 +167,10 @@ def find(
 def _outlined(
     rng: np.random.Generator, scores: LocalScores, prior: Components, num_searches: int
 ) -> tuple[list[Found], Trees]:
-    """Where a cheap score ends, and what the dear one chooses along the same orders.
-
-    A dear score is asked for much at once, not step by step: tables around this outline
-    and chains over them do the rest.
-    """
+    """Where a cheap score ends, and where the dear one goes from there."""
     rough, _ = find(rng, scores.sketch(), prior, num_searches)
     trees = ScreenedTrees(scores, prior.penalty[prior.best(rough[0].graph)])
-    chosen = search.evaluate(trees, rough[0].order)
-    return [chosen, *(result._replace(value=chosen.value) for result in rough)], trees
+    return [search.search(rng, trees, rough[0].order)], trees
 
 
 def run(

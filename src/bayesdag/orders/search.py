@@ -13,6 +13,9 @@ from jaxtyping import Int, Int8
 from bayesdag.graphs import topological_order
 from bayesdag.orders.parent_trees import TOLERANCE, Choice, Trees, members
 
+# Rounds of moves made together; values may change between them, so they could go on.
+MAX_ROUNDS = 40
+
 
 class Found(NamedTuple):
     """Where one start of the search ended.
@@ -31,6 +34,8 @@ class Found(NamedTuple):
 def search(rng: np.random.Generator, trees: Trees, start: np.ndarray) -> Found:
     """The local optimum reached from `start` by moving one variable at a time."""
     order = [int(node) for node in start]
+    if trees.scores.screens:
+        return evaluate(trees, np.array(_in_rounds(trees, order)))
     moved = True
     while moved:
         moved = False
@@ -82,6 +87,28 @@ def perturbed(
     return causes_first(np.array(changed), required)
 
 
+def _in_rounds(trees: Trees, order: list[int]) -> list[int]:
+    """The local optimum where scores are dear: those of a round are asked for together.
+
+    All single moves are valued from the same order; the best of those that do not get in
+    one another's way are made at once.
+    """
+    for _ in range(MAX_ROUNDS):
+        trees.choose(_neighbourhood(order))
+        moves = sorted(
+            (move for node in order if (move := _best_move(trees, order, node))), reverse=True
+        )
+        if not moves:
+            break
+        touched: set[int] = set()
+        for _, now, best in moves:
+            span = set(range(min(now, best), max(now, best) + 1))
+            if not span & touched:
+                touched |= span
+                order.insert(best, order.pop(now))
+    return order
+
+
 def _best_position(trees: Trees, order: list[int], node: int) -> list[int] | None:
     """The order with `node` at its best position, or None where it stands best already."""
     move = _best_move(trees, order, node)
@@ -121,6 +148,19 @@ def _parts(trees: Trees, rest: list[int], node: int) -> tuple[np.ndarray, ...]:
     ):
         behind[k] = choice
     return tuple(np.array([choice.value for choice in part]) for part in (without, own, behind))
+
+
+def _neighbourhood(order: list[int]) -> set[tuple[int, int]]:
+    """Nodes and predecessors in every order that differs by the place of one variable."""
+    before = _prefixes(order)
+    tasks = set()
+    for place, node in enumerate(order):
+        tasks |= {(node, seen) for seen in before[: place + 1]}
+        tasks |= {(node, seen & ~(1 << node)) for seen in before[place + 1 :]}
+        for other in order:
+            if other != node:
+                tasks.add((node, before[place] ^ 1 << other))
+    return tasks
 
 
 def _prefixes(order: list[int]) -> list[int]:

@@ -79,7 +79,7 @@ class Neural:
     num_starts: int = 3
     rough_steps: int = 12
     fine_steps: int = 8
-    trusted_rows: float = 2000.0
+    trusted_rows: float = 8000.0
     seed: int = 0
 
     def __post_init__(self) -> None:
