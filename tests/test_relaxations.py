@@ -105,6 +105,15 @@ def test_a_warm_start_saves_sinkhorn_most_of_its_iterations(key):
     assert int(warm.num_iterations) < int(cold.num_iterations) / 3
 
 
+def test_a_newton_step_leaves_sinkhorn_a_sweep_or_two_after_a_small_move(key):
+    relaxation = Sinkhorn()
+    p = jax.random.normal(key, (20,))
+    call = jax.jit(relaxation.permutation)
+    _, before = call(p, relaxation.init(20))
+    _, after = call(p + 0.002 * jax.random.normal(jax.random.fold_in(key, 1), (20,)), before)
+    assert int(after.num_iterations) <= 5  # about thirty without it
+
+
 def test_sinkhorn_stops_at_its_limit_and_stays_finite(key):
     relaxation = Sinkhorn(spacing=10.0, max_iterations=7)
     p = jax.random.normal(key, (20,))
