@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from nonlinear import interval
 
 from bayesdag import metrics
 from bayesdag.data import Dataset
@@ -170,18 +171,13 @@ def markdown(document: dict[str, Any]) -> str:
         lines.append("|---" * (len(COLUMNS) + 4) + "|")
         for key in dict.fromkeys((cell["evidence"], cell["trusted"]) for cell in own):
             some = [cell for cell in own if (cell["evidence"], cell["trusted"]) == key]
-            numbers = [_interval([c[k] for c in some], digits) for k, digits in COLUMNS.items()]
+            numbers = [interval([c[k] for c in some], digits) for k, digits in COLUMNS.items()]
             shown = "all" if key[1] is None else f"{key[1]:g}"
             row = [key[0], shown, str(len(some)), *numbers, _bins(some)]
             lines.append("| " + " | ".join(row) + " |")
         lines.append("")
     stamp = [f"- {key}: {json.dumps(value)}" for key, value in document["provenance"].items()]
     return "\n".join([*lines, *stamp, ""])
-
-
-def _interval(values: list[float], digits: int) -> str:
-    error = np.std(values, ddof=1) / len(values) ** 0.5 if len(values) > 1 else 0.0
-    return f"{np.mean(values):.{digits}f} ± {error:.{digits}f}"
 
 
 def reliability(cells: list[dict[str, Any]]) -> list[tuple[float, float, int]]:

@@ -20,7 +20,7 @@ from bayesdag.types import Array, DivergenceError, Key, Keys, Monitor, Params
 _SECONDS_A_CHUNK = 2.0
 # On a GPU: trying out kernels of its own for every product takes XLA half of the time to
 # compile, for steps that are a tenth faster.
-_COMPILER = {"xla_gpu_enable_triton_gemm": False}
+COMPILER = {"xla_gpu_enable_triton_gemm": False}
 
 
 @runtime_checkable
@@ -114,7 +114,7 @@ def run(
     return progress
 
 
-@partial(jax.jit, static_argnums=(1, 4), donate_argnums=(2,), compiler_options=_COMPILER)
+@partial(jax.jit, static_argnums=(1, 4), donate_argnums=(2,), compiler_options=COMPILER)
 def advance(
     key: Key | Keys,
     kernel: Kernel,

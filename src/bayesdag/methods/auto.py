@@ -23,7 +23,8 @@ class Auto:
     Attributes:
         max_exact: variables up to which every graph is added up.
         max_curved: variables up to which functions are learned where data are curved: a
-            network for every set of parents that is looked at takes minutes here, hours beyond.
+            network for every set of parents that is looked at takes minutes here, and about
+            twenty at twenty variables.
         exact: the method for few variables and linear data.
         collapsed: the method for many variables and linear data.
         curved: the method for few variables and data that do not look linear.

@@ -24,6 +24,7 @@ from bayesdag.knowledge import Constraints
 from bayesdag.mechanisms.linear import Linear
 from bayesdag.mechanisms.neural import Neural
 from bayesdag.methods import (
+    _annealing,
     _chains,
     _joint_draws,
     _order_gradients,
@@ -283,10 +284,8 @@ class Joint:
 
     def _heat(self, step: Array) -> Array | float:
         """Temperature at which graphs move now."""
-        if self.start_heat == 1:
-            return self.temperature
-        left = jnp.clip(1 - 2 * step.astype(jnp.float32) / max(self.num_warmup, 1), 0.0, 1.0)
-        return self.temperature * self.start_heat**left
+        share = _annealing.share_of_data(self.start_heat, self.num_warmup, step)
+        return self.temperature / share
 
     def _graphs(self, state: State, context: Context) -> Array:
         def one(coordinates: Array, mask: Array) -> Array:

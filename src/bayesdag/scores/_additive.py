@@ -61,7 +61,7 @@ def curves(values: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n c"]:
     low, middle, high = np.quantile(z, [0.2, 0.5, 0.8], axis=0)
     raw = np.stack([z, abs(z - middle), abs(z - low), abs(z - high), z**2], axis=-1)
     raw = raw - raw.mean(axis=0)
-    # Columns of noise at the end keep the basis of a variable with few values well defined.
+    # Rows of noise at the end keep the basis of a variable with few values well defined.
     raw = np.concatenate([raw, 1e-3 * np.random.default_rng(0).standard_normal(raw.shape)])
     basis, _ = np.linalg.qr(np.moveaxis(raw, 1, 0))
     return np.moveaxis(basis[:, : len(values)], 0, 1).reshape(len(values), -1)

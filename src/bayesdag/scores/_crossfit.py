@@ -14,6 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Bool, Float, Int, Int32
 
+from bayesdag.loop import COMPILER
 from bayesdag.scores import _networks, _units
 from bayesdag.scores._additive import NUM_CURVES, curves
 from bayesdag.scores._networks import Network, Plan
@@ -26,8 +27,6 @@ _ROOM_ON_CPU = 4_000_000
 # Families that an accelerator trains at once: it takes as long for one as for all of them, and
 # longer to compile a program than to run it, so there is one size of batch.
 _BATCH_ON_ACCELERATORS = 256
-# On a GPU: trying out kernels for every product would double the time to compile.
-_COMPILER = {"xla_gpu_enable_triton_gemm": False}
 
 
 class Folds(NamedTuple):
@@ -150,7 +149,7 @@ def score(folds: Folds, group: Families, given: Given, plan: Plan) -> Scored:
     return jax.tree.map(lambda *leaves: np.concatenate(leaves)[:num], *pieces)
 
 
-@partial(jax.jit, static_argnames="plan", compiler_options=_COMPILER)
+@partial(jax.jit, static_argnames="plan", compiler_options=COMPILER)
 def _score(folds: Folds, group: Families, given: Given, plan: Plan) -> Scored:
     trained, density, residual = jax.vmap(partial(_one, folds, plan))(group, given)
     every = folds.observed.reshape(-1, folds.observed.shape[-1])
