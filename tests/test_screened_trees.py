@@ -23,7 +23,7 @@ class Dear:
 
     asked: list[int] = field(default_factory=list)
     known: set[tuple] = field(default_factory=set)
-    changes: int = 0
+    changed: bool = False
     bonus: float = 0.0
 
     def prepare(self, data):
@@ -47,8 +47,9 @@ class Dear:
     def sketch(self, stats):
         return BGe(), stats
 
-    def revision(self, stats):
-        return self.changes
+    def settle(self, stats):
+        changed, self.changed = self.changed, False
+        return changed
 
     def power(self, stats):
         return 1.0
@@ -122,7 +123,10 @@ def test_rounds_of_moves_find_an_order_that_no_single_move_improves(monkeypatch)
 def test_values_are_looked_up_again_when_training_has_changed_them(monkeypatch):
     _, screened, dear = both(monkeypatch)
     before = screened.choose([(3, 0b0000001)])[0]
-    dear.bonus, dear.changes = 500.0, 1
+    dear.bonus, dear.changed = 500.0, True
+    assert screened.choose([(3, 0b0000001)])[0] == before  # within a round nothing changes
+    assert screened.refresh()
+    assert not screened.refresh()
     after = screened.choose([(3, 0b0000001)])[0]
     assert after.parents == 1
     assert after.value > before.value + 400

@@ -50,8 +50,8 @@ class Screening(Protocol):
         """A cheap score of the same rows and its statistics: where to begin."""
         ...
 
-    def revision(self, stats: Any) -> int:
-        """Grows whenever a score that was told before has changed."""
+    def settle(self, stats: Any) -> bool:
+        """Train again what is in doubt; whether any score has changed since the last time."""
         ...
 
     def power(self, stats: Any) -> float:
@@ -141,10 +141,9 @@ class LocalScores:
         assert isinstance(self._score, Screening)
         return LocalScores(*self._score.sketch(self._stats), self.knowledge)
 
-    @property
-    def revision(self) -> int:
-        """Grows whenever scores that were told before have changed."""
-        return self._score.revision(self._stats) if isinstance(self._score, Screening) else 0
+    def settle(self) -> bool:
+        """Let a dear score think again; whether that has changed what it told before."""
+        return isinstance(self._score, Screening) and self._score.settle(self._stats)
 
     def of_graphs(self, graphs: Shaped[Array, "s d d"]) -> Float[np.ndarray, "s d"]:
         """Score of every node with its parents in each graph."""

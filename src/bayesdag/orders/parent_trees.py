@@ -45,6 +45,10 @@ class Trees(Protocol):
         """Choice for each (node, predecessors)."""
         ...
 
+    def refresh(self) -> bool:
+        """Take over scores that have changed since; whether any has."""
+        ...
+
 
 class _Stage:
     """One parent set on the way; its improving additions are known once it is expanded."""
@@ -93,6 +97,10 @@ class ParentTrees:
                     missing[end] = None
             self._score(missing)
         return [found[task] for task in tasks]
+
+    def refresh(self) -> bool:
+        """Nothing to take over: these scores stay."""
+        return False
 
     def _walk(self, node: int, before: int) -> Choice | _Stage:
         """The choice, or the stage on its path that has to be scored first."""

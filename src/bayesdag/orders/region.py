@@ -237,6 +237,7 @@ def _score_together(scores: LocalScores, lists: Lists) -> None:
     families = zip(lists.core, lists.uncertain, strict=True)
     sets = [tables.represented(d, *family)[1].reshape(-1, d) for family in families]
     scores(np.repeat(np.arange(d), [len(some) for some in sets]), np.concatenate(sets))
+    scores.settle()
 
 
 def _starts(

@@ -5,7 +5,7 @@ extensions but with the few that its own residuals say are most promising among 
 predecessors. Whatever must be scored for many nodes at once is scored in one batch.
 """
 
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -28,6 +28,9 @@ class _Stage(NamedTuple):
     ranked: list[int]
 
 
+Walk = Generator[set[Family], None, Choice]  # what must be scored first, and the end
+
+
 class ScreenedTrees:
     """Grow-shrink choices of every node under one structure prior.
 
@@ -41,64 +44,67 @@ class ScreenedTrees:
         self._required = [mask_of(column) for column in scores.knowledge.required.T]
         self._stages: dict[Family, _Stage] = {}
         self._choices: dict[Family, Choice] = {}
-        self._revision = scores.revision
 
     def choose(self, tasks: Iterable[Family]) -> list[Choice]:
         """Choice for each (node, predecessors), all of them in step."""
         tasks = list(tasks)
-        self._refresh()
-        waiting = {task for task in tasks if task not in self._choices}
-        while waiting:
+        walks = {task: self._walk(*task) for task in tasks if task not in self._choices}
+        while walks:
             missing: set[Family] = set()
-            for task in list(waiting):
-                found = self._walk(*task)
-                if isinstance(found, Choice):
-                    self._choices[task] = found
-                    waiting.remove(task)
-                else:
-                    missing |= found
+            for task, walk in list(walks.items()):
+                try:
+                    missing |= next(walk)
+                except StopIteration as end:
+                    self._choices[task] = end.value
+                    del walks[task]
             self._score(missing)
         return [self._choices[task] for task in tasks]
 
-    def _refresh(self) -> None:
-        """Look all values up again if training has changed any."""
-        if self._revision != self.scores.revision:
+    def refresh(self) -> bool:
+        """Look all values up again if training has changed any; whether it has.
+
+        Only here, so that the choices of one round are made on the same values: a round would
+        otherwise ask for few scores at a time, over and over.
+        """
+        changed = self.scores.settle()
+        if changed:
             self._choices.clear()
             self._score(self._stages)
-            self._revision = self.scores.revision
+        return changed
 
-    def _walk(self, node: int, before: int) -> Choice | set[Family]:
-        """The choice, or the families that have to be scored first."""
+    def _walk(self, node: int, before: int) -> Walk:
+        """Grow, then shrink; waits for the families that have to be scored first."""
         parents = watched = self._required[node]
         if parents & ~before:
             return Choice(-np.inf, parents, parents)
         while True:
-            stage = self._stages.get((node, parents))
-            if stage is None:
-                return {(node, parents)}
+            yield from self._wait([(node, parents)])
+            stage = self._stages[node, parents]
             tried, seen = _promising(stage.ranked, before)
             watched |= seen
-            missing = {(node, parents | bit) for bit in tried} - self._stages.keys()
-            if missing:
-                return missing
-            values = [self._stages[node, parents | bit].value for bit in tried]
-            if not values or max(values) <= stage.value + TOLERANCE:
-                return self._shrunk(node, parents, watched)
-            parents |= tried[int(np.argmax(values))]
-
-    def _shrunk(self, node: int, parents: int, watched: int) -> Choice | set[Family]:
-        """The choice once no parent is worth dropping."""
+            larger = [(node, parents | bit) for bit in tried]
+            yield from self._wait(larger)
+            best = max(larger, key=self._value, default=None)
+            if best is None or self._value(best) <= stage.value + TOLERANCE:
+                break
+            parents = best[1]
         while True:
             optional = _bits(parents & ~self._required[node])
             smaller = [(node, parents & ~bit) for bit in optional]
-            missing = set(smaller) - self._stages.keys()
-            if missing:
-                return missing
-            value = self._stages[node, parents].value
-            best = max(smaller, key=lambda family: self._stages[family].value, default=None)
-            if best is None or self._stages[best].value <= value + TOLERANCE:
+            yield from self._wait(smaller)
+            value = self._value((node, parents))
+            best = max(smaller, key=self._value, default=None)
+            if best is None or self._value(best) <= value + TOLERANCE:
                 return Choice(value, parents, watched)
             parents = best[1]
+
+    def _wait(self, families: list[Family]) -> Iterator[set[Family]]:
+        """Hand out the families that nobody has scored yet."""
+        if missing := {family for family in families if family not in self._stages}:
+            yield missing
+
+    def _value(self, family: Family) -> float:
+        return self._stages[family].value
 
     def _score(self, families: Iterable[Family]) -> None:
         families = sorted(families)  # batches must not depend on the order in a set

@@ -49,6 +49,7 @@ def search(rng: np.random.Generator, trees: Trees, start: np.ndarray) -> Found:
 def evaluate(trees: Trees, order: Int[np.ndarray, " d"]) -> Found:
     """The graph that grow-shrink chooses along an order."""
     d = len(order)
+    trees.refresh()
     before = _prefixes([int(node) for node in order])
     choices = trees.choose(zip(order.tolist(), before, strict=False))
     graph = np.zeros((d, d), dtype=np.int8)
@@ -98,15 +99,20 @@ def _in_rounds(trees: Trees, order: list[int]) -> list[int]:
         moves = sorted(
             (move for node in order if (move := _best_move(trees, order, node))), reverse=True
         )
-        if not moves:
+        _make(order, moves)
+        if not (trees.refresh() or moves):
             break
-        touched: set[int] = set()
-        for _, now, best in moves:
-            span = set(range(min(now, best), max(now, best) + 1))
-            if not span & touched:
-                touched |= span
-                order.insert(best, order.pop(now))
     return order
+
+
+def _make(order: list[int], moves: list[tuple[float, int, int]]) -> None:
+    """Make the moves, best first, that touch no place which an earlier one touched."""
+    touched: set[int] = set()
+    for _, now, best in moves:
+        span = set(range(min(now, best), max(now, best) + 1))
+        if not span & touched:
+            touched |= span
+            order.insert(best, order.pop(now))
 
 
 def _best_position(trees: Trees, order: list[int], node: int) -> list[int] | None:

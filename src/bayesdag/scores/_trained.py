@@ -93,7 +93,7 @@ def handed_on(
     return Given(Network(first, bias, second), known)
 
 
-def in_doubt(known: dict[Address, Trained], fresh: list[Address], d: int) -> list[Address]:
+def in_doubt(known: dict[Address, Trained], fresh: list[Address], d: int) -> dict[Address, None]:
     """Sets that a fresh one with one parent more beats by little: are they well trained?"""
     result: dict[Address, None] = {}
     for node, parents in fresh:
@@ -104,7 +104,7 @@ def in_doubt(known: dict[Address, Trained], fresh: list[Address], d: int) -> lis
                 gain = value - known[smaller].log_evidence
                 if WORTH_A_REPAIR < gain < DOUBTFUL:
                     result[smaller] = None
-    return list(result)
+    return result
 
 
 def _better(one: Trained, other: Trained | None) -> bool:

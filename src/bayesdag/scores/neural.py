@@ -41,14 +41,16 @@ class Stats:
         moments: of curves of the variables, for a cheap score.
         num_rows: number of the rows.
         known: trained families.
-        revision: how often a family was trained again, and better.
+        doubtful: families to be trained again, because one with a parent more beats them.
+        changed: whether one was trained again, and better, since this was last asked.
     """
 
     folds: Folds
     moments: Moments
     num_rows: int
     known: dict[Address, Trained] = field(default_factory=dict)
-    revision: int = 0
+    doubtful: dict[Address, None] = field(default_factory=dict)
+    changed: bool = False
 
 
 @dataclass(frozen=True)
@@ -108,12 +110,17 @@ class Neural:
 
     def log_evidence(self, stats: Stats, node: int, parents: ParentSets) -> Float[np.ndarray, " m"]:
         """Log predictive density of the node given its parents, for m parent sets."""
+        self._trained(stats, np.full(len(parents), node), parents)
+        self.settle(stats)
         return self.log_evidence_of_families(stats, np.full(len(parents), node), parents)
 
     def log_evidence_of_families(
         self, stats: Stats, nodes: Int[np.ndarray, " m"], parents: ParentSets
     ) -> Float[np.ndarray, " m"]:
-        """The same for families of several nodes: the more at once, the faster."""
+        """The same for families of several nodes: the more at once, the faster.
+
+        Those in doubt are trained again with the next batch, or when all is settled.
+        """
         found = self._trained(stats, nodes, parents)
         evidence = np.array([family.log_evidence for family in found], dtype=float)
         return evidence * self.power(stats)
@@ -133,9 +140,11 @@ class Neural:
         """To which the evidence is raised: 1 for few rows, falling like 1 / N for many."""
         return float(1 / (1 + stats.num_rows / self.trusted_rows))
 
-    def revision(self, stats: Stats) -> int:
-        """Grows whenever a score that was told before has changed."""
-        return stats.revision
+    def settle(self, stats: Stats) -> bool:
+        """Train again what is in doubt; whether any score has changed since the last time."""
+        self._train(stats, [])
+        changed, stats.changed = stats.changed, False
+        return changed
 
     def scm(self, data: Dataset) -> SCM:
         """A small network for each variable, with noise whose tails are its own."""
@@ -156,20 +165,22 @@ class Neural:
         return assembled(generator(key), families, which, graphs.shape[:2], stats.num_rows)
 
     def _trained(self, stats: Stats, nodes: np.ndarray, parents: np.ndarray) -> list[Trained]:
-        """All families, after those that are not known have been trained.
+        """All families, after those that are not known have been trained."""
+        addresses = _addresses(nodes, parents)
+        fresh = list(dict.fromkeys(a for a in addresses if a not in stats.known))
+        if fresh:
+            self._train(stats, fresh)
+        return [stats.known[address] for address in addresses]
+
+    def _train(self, stats: Stats, fresh: list[Address]) -> None:
+        """Train these, and again those in doubt.
 
         Sets that a fresh one beats by little are trained again from its network, so that no
         parent is taken up for the luck of its training; training rows decide which stays.
         """
-        addresses = _addresses(nodes, parents)
-        fresh = list(dict.fromkeys(a for a in addresses if a not in stats.known))
-        self._train(stats, fresh)
-        d = stats.folds.values.shape[2]
-        self._train(stats, _trained.in_doubt(stats.known, fresh, d))
-        return [stats.known[address] for address in addresses]
-
-    def _train(self, stats: Stats, addresses: list[Address]) -> None:
         num_folds, _, d = stats.folds.values.shape
+        addresses = [*fresh, *stats.doubtful]
+        stats.doubtful.clear()
         nodes = np.array([node for node, _ in addresses], dtype=int)
         bits = [[mask >> j & 1 for j in range(d)] for _, mask in addresses]
         parents = np.array(bits, dtype=bool).reshape(-1, d)
@@ -178,16 +189,16 @@ class Neural:
             given = _trained.handed_on(group, near, num_folds, self.width)
             scored = _crossfit.score(stats.folds, group, given, self._plan())
             for k, family in zip(which, _trained.entries(group, scored), strict=True):
-                stats.revision += self._remember(stats, addresses[k], family)
+                self._remember(stats, addresses[k], family)
+        stats.doubtful.update(_trained.in_doubt(stats.known, fresh, d))
 
     @staticmethod
-    def _remember(stats: Stats, address: Address, family: Trained) -> bool:
-        """Keep what is trained better; True where that replaces another."""
+    def _remember(stats: Stats, address: Address, family: Trained) -> None:
+        """Keep what is trained better."""
         before = stats.known.get(address)
-        if before is not None and before.log_posterior.sum() >= family.log_posterior.sum():
-            return False
-        stats.known[address] = family
-        return before is not None
+        if before is None or before.log_posterior.sum() < family.log_posterior.sum():
+            stats.known[address] = family
+            stats.changed |= before is not None
 
     def _address(self, data: Dataset) -> tuple:
         return (self._plan(), self.num_folds, data.hash, data.scaling)
