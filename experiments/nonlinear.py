@@ -4,19 +4,22 @@ Runs `collapsed` with the learned score beside the linear one and the trivial me
 writes `nonlinear.json` (every cell) and `nonlinear.md`. From the root of the repository:
 
     python experiments/nonlinear.py --sizes 10 20 --num-datasets 10
-    python experiments/nonlinear.py --sizes 10 --mechanism gp --noise laplace --rows 500
+    python experiments/nonlinear.py --sizes 10 --mechanism gp sigmoid --noise laplace --rows 500
     BAYESDAG_DATA=DIR python experiments/nonlinear.py --measured sachs syntren
-    python experiments/nonlinear.py --table-only
+    python experiments/nonlinear.py --merge OTHER/nonlinear.json
 
 Every cell of `collapsed` holds the score of the true graph beside the best of each stage, so
-that a shortfall can be put down to the search or to the score.
+that a shortfall can be put down to the search or to the score. Cells that exist are not run
+again; every cell says which commit ran it and where.
 """
 
 import argparse
 import dataclasses
+import itertools
 import json
 import os
 import platform
+import subprocess
 import time
 import warnings
 from collections.abc import Iterator
@@ -47,6 +50,12 @@ COLUMNS = {
     "seconds": ("s", 1),
 }
 SETTING = ("graph", "d", "mechanism", "noise", "rows", "scaling")
+CELL = (*SETTING, "seed", "method")
+ROW = (*SETTING, "method", "device")
+
+
+SAID = """Seconds include compilation where a process meets a size for the first time: see the
+longest. Trivial methods and BGe say what the data give away."""
 
 
 def neural(**settings: Any) -> Collapsed:
@@ -108,40 +117,51 @@ def sources(options: argparse.Namespace) -> Iterator[tuple[dict[str, Any], int, 
             n, d = source.train.values.shape
             place = dict(zip(SETTING, (name, d, "measured", "–", n, "raw"), strict=True))
             yield place, number, source
-    for d in [] if options.measured else options.sizes:
-        for seed in range(options.first_seed, options.first_seed + options.num_datasets):
-            source = Synthetic(
-                num_variables=d, graph=options.graph, mechanism=options.mechanism,
-                noise=options.noise, num_train=options.rows, num_test=0, scaling=options.scaling,
-            )(seed)  # fmt: skip
-            place = (options.graph, d, options.mechanism, options.noise, options.rows)
-            yield dict(zip(SETTING, (*place, options.scaling), strict=True)), seed, source
+    settings = itertools.product(
+        options.graph, options.sizes, options.mechanism, options.noise, options.rows,
+        options.scaling, range(options.first_seed, options.first_seed + options.num_datasets),
+    )  # fmt: skip
+    for graph, d, mechanism, noise, rows, scaling, seed in [] if options.measured else settings:
+        source = Synthetic(
+            num_variables=d, graph=graph, mechanism=mechanism, noise=noise, num_train=rows,
+            num_test=0, scaling=scaling,
+        )(seed)  # fmt: skip
+        place = (graph, d, mechanism, noise, rows, scaling)
+        yield dict(zip(SETTING, place, strict=True)), seed, source
 
 
-def compare(options: argparse.Namespace, cells: list[dict[str, Any]]) -> Iterator[list]:
-    """Cells of every method on every data set, those of earlier runs included."""
+def compare(options: argparse.Namespace, cells: list[dict[str, Any]]) -> Iterator[dict]:
+    """Add the cell of every method on every data set that is not there yet, one by one."""
     methods: dict[str, Any] = {"collapsed, neural": neural(**json.loads(options.settings))}
     methods |= {"collapsed, BGe": Collapsed(), **{name: name for name in TRIVIAL}}
-    done = {tuple(cell[k] for k in (*SETTING, "seed", "method")) for cell in cells}
+    done = {tuple(cell[k] for k in CELL) for cell in cells}
+    stamp = stamped(options.commit)
     for place, seed, source in sources(options):
         for name, method in methods.items():
             skipped = options.only and name not in options.only
             if skipped or (*place.values(), seed, name) in done:
                 continue
-            cell = {**place, "seed": seed, "method": name, **run(method, source, seed)}
+            cell = {**place, "seed": seed, "method": name, **stamp, **run(method, source, seed)}
             cells.append(cell)
             told = {k: round(cell[k], 3) for k in ("shd", "f1", "num_edges", "seconds")}
             stages = {k: round(v, 1) for k, v in cell.get("stages", {}).items()}
             print(f"{place}, seed {seed}, {name}: {told} {stages}", flush=True)
-            yield cells
+            yield cell
 
 
-def provenance(options: argparse.Namespace) -> dict[str, Any]:
-    return {
-        "commit": os.popen("git rev-parse HEAD").read().strip(),
-        "device": f"{jax.devices()[0].device_kind}, {os.cpu_count()} cores, {platform.machine()}",
-        "method": plugins.configuration(neural(**json.loads(options.settings))),
-    }
+def stamped(commit: str | None) -> dict[str, str]:
+    """Which code runs, and where."""
+    asked = ["git", "rev-parse", "HEAD"]
+    commit = commit or subprocess.check_output(asked, cwd=HERE, text=True).strip()
+    kind = jax.devices()[0].device_kind
+    cores = f"{os.cpu_count()} cores, {platform.machine()}"
+    return {"commit": commit[:7], "device": cores if kind == "cpu" else kind}
+
+
+def merged(cells: list[dict[str, Any]], others: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """All cells; of two runs of the same thing on the same kind of machine the later one."""
+    key = (*CELL, "device")
+    return list({tuple(c[k] for k in key): c for c in [*cells, *others]}.values())
 
 
 def calibration(cells: list[dict[str, Any]]) -> str:
@@ -158,27 +178,26 @@ def calibration(cells: list[dict[str, Any]]) -> str:
     return f"{error:.2f} ({len(pairs)} pairs)"
 
 
-def markdown(document: dict[str, Any]) -> str:
+def markdown(cells: list[dict[str, Any]]) -> str:
     """The tables, generated."""
     lines = ["# Nonlinear data", "", "Generated by `experiments/nonlinear.py`; do not edit.", ""]
-    cells = document.get("cells", [])
-    titles = [
-        *SETTING,
-        "method",
-        "data sets",
-        *(t for t, _ in COLUMNS.values()),
-        "calibration error",
-    ]
+    columns = [title for title, _ in COLUMNS.values()]
+    titles = [*ROW, "data sets", *columns, "longest s", "calibration error"]
     lines += ["| " + " | ".join(titles) + " |", "|" + "---|" * len(titles)]
-    for group in dict.fromkeys(tuple(c[k] for k in (*SETTING, "method")) for c in cells):
-        some = [c for c in cells if tuple(c[k] for k in (*SETTING, "method")) == group]
-        numbers = [interval([c.get(k) for c in some], n) for k, (_, n) in COLUMNS.items()]
-        words = [str(word) for word in group]
-        lines.append(
-            "| " + " | ".join([*words, str(len(some)), *numbers, calibration(some)]) + " |"
-        )
-    stamp = [f"- {key}: {json.dumps(value)}" for key, value in document["provenance"].items()]
-    return "\n".join([*lines, "", *stamp])
+    for group in sorted({tuple(c[k] for k in ROW) for c in cells}, key=_place):
+        some = [c for c in cells if tuple(c[k] for k in ROW) == group]
+        words = [*map(str, group), str(len(some))]
+        words += [interval([c.get(k) for c in some], n) for k, (_, n) in COLUMNS.items()]
+        words += [f"{max(c['seconds'] for c in some):.0f}", calibration(some)]
+        lines.append("| " + " | ".join(words) + " |")
+    commits = sorted({c["commit"] for c in cells})
+    return "\n".join([*lines, "", f"Commits: {', '.join(commits)}. {SAID}"])
+
+
+def _place(row: tuple) -> tuple:
+    """Rows of one setting stay together, the best first and the trivial ones last."""
+    *setting, method, device = row
+    return (*setting, method in TRIVIAL, method, device)
 
 
 def interval(values: list[float | None], digits: int) -> str:
@@ -194,27 +213,34 @@ def main() -> None:
     parser.add_argument("--sizes", type=int, nargs="+", default=[10, 20])
     parser.add_argument("--num-datasets", type=int, default=10)
     parser.add_argument("--first-seed", type=int, default=1000, help="smaller: development")
-    parser.add_argument("--graph", default="er")
-    parser.add_argument("--mechanism", default="mlp")
-    parser.add_argument("--noise", default="gaussian")
-    parser.add_argument("--scaling", default="raw")
-    parser.add_argument("--rows", type=int, default=5000)
+    parser.add_argument("--graph", nargs="+", default=["er"])
+    parser.add_argument("--mechanism", nargs="+", default=["mlp"])
+    parser.add_argument("--noise", nargs="+", default=["gaussian"])
+    parser.add_argument("--scaling", nargs="+", default=["raw"])
+    parser.add_argument("--rows", type=int, nargs="+", default=[5000])
     parser.add_argument("--measured", nargs="*", default=[], help="sachs, syntren")
     parser.add_argument("--only", nargs="*", help="methods to run")
     parser.add_argument("--settings", default="{}", help="of the neural score, as JSON")
     parser.add_argument("--out", type=Path, default=HERE / "results")
-    parser.add_argument("--table-only", action="store_true", help="no runs")
+    parser.add_argument("--commit", help="where there is no repository to ask")
+    parser.add_argument("--merge", nargs="*", type=Path, help="add these stores; no runs")
     options = parser.parse_args()
+    options.out.mkdir(parents=True, exist_ok=True)
     store = options.out / "nonlinear.json"
-    document = json.loads(store.read_text()) if store.is_file() else {}
-    if not options.table_only:
+    cells = json.loads(store.read_text())["cells"] if store.is_file() else []
+    for other in options.merge or []:
+        cells = merged(cells, json.loads(other.read_text())["cells"])
+    _write(store, cells)
+    if options.merge is None:
         warnings.simplefilter("ignore", bayesdag.BayesdagWarning)  # said of every benchmark
-        options.out.mkdir(parents=True, exist_ok=True)
-        for cells in compare(options, document.get("cells", [])):
-            document["cells"] = cells
-            document["provenance"] = provenance(options)
-            store.write_text(json.dumps(document, indent=1) + "\n")
-    (options.out / "nonlinear.md").write_text(markdown(document) + "\n")
+        for _ in compare(options, cells):
+            _write(store, cells)
+
+
+def _write(store: Path, cells: list[dict[str, Any]]) -> None:
+    method = plugins.configuration(neural())
+    store.write_text(json.dumps({"method": method, "cells": cells}, indent=1) + "\n")
+    store.with_suffix(".md").write_text(markdown(cells) + "\n")
 
 
 if __name__ == "__main__":

@@ -24,6 +24,7 @@ class Dear:
     asked: list[int] = field(default_factory=list)
     known: set[tuple] = field(default_factory=set)
     changed: bool = False
+    doubted: int = 0
     bonus: float = 0.0
 
     def prepare(self, data):
@@ -46,6 +47,9 @@ class Dear:
 
     def sketch(self, stats):
         return BGe(), stats
+
+    def doubt(self, stats, nodes, parents):
+        self.doubted += int(parents.sum())
 
     def settle(self, stats):
         changed, self.changed = self.changed, False
@@ -117,6 +121,7 @@ def test_rounds_of_moves_find_an_order_that_no_single_move_improves(monkeypatch)
     found = search.search(rng, screened, np.arange(7))
     again = search.search(rng, plain, found.order)
     assert again.value == pytest.approx(found.value)
+    assert dear.doubted == found.graph.sum()  # once, at the end
     assert max(dear.asked) > 20  # batches, not single families
 
 

@@ -50,6 +50,12 @@ class Screening(Protocol):
         """A cheap score of the same rows and its statistics: where to begin."""
         ...
 
+    def doubt(
+        self, stats: Any, nodes: Int[np.ndarray, " b"], parents: Bool[np.ndarray, "b d"]
+    ) -> None:
+        """Put into doubt all sets with one parent less than these."""
+        ...
+
     def settle(self, stats: Any) -> bool:
         """Train again what is in doubt; whether any score has changed since the last time."""
         ...
@@ -140,6 +146,11 @@ class LocalScores:
         """Scores that cost little and tell where a dear search should begin."""
         assert isinstance(self._score, Screening)
         return LocalScores(*self._score.sketch(self._stats), self.knowledge)
+
+    def doubt(self, nodes: Int[np.ndarray, " b"], parents: Bool[np.ndarray, "b d"]) -> None:
+        """Put all sets with one parent less into doubt, where scores are a matter of luck."""
+        if isinstance(self._score, Screening):
+            self._score.doubt(self._stats, nodes, parents)
 
     def settle(self) -> bool:
         """Let a dear score think again; whether that has changed what it told before."""

@@ -72,6 +72,13 @@ class ScreenedTrees:
             self._score(self._stages)
         return changed
 
+    def doubt(self, tasks: Iterable[Family]) -> None:
+        """Have it checked whether the chosen parents are there for the luck of their training."""
+        tasks = list(tasks)
+        d = self.scores.num_variables
+        parents = np.stack([members(choice.parents, d) for choice in self.choose(tasks)])
+        self.scores.doubt(np.array([node for node, _ in tasks]), parents)
+
     def _walk(self, node: int, before: int) -> Walk:
         """Grow, then shrink; waits for the families that have to be scored first."""
         parents = watched = self._required[node]

@@ -12,6 +12,7 @@ from jaxtyping import Int, Int8
 
 from bayesdag.graphs import topological_order
 from bayesdag.orders.parent_trees import TOLERANCE, Choice, Trees, members
+from bayesdag.orders.screened_trees import ScreenedTrees
 
 # Rounds of moves made together; values may change between them, so they could go on.
 MAX_ROUNDS = 40
@@ -34,7 +35,7 @@ class Found(NamedTuple):
 def search(rng: np.random.Generator, trees: Trees, start: np.ndarray) -> Found:
     """The local optimum reached from `start` by moving one variable at a time."""
     order = [int(node) for node in start]
-    if trees.scores.screens:
+    if isinstance(trees, ScreenedTrees):
         return evaluate(trees, np.array(_in_rounds(trees, order)))
     moved = True
     while moved:
@@ -88,11 +89,11 @@ def perturbed(
     return causes_first(np.array(changed), required)
 
 
-def _in_rounds(trees: Trees, order: list[int]) -> list[int]:
+def _in_rounds(trees: ScreenedTrees, order: list[int]) -> list[int]:
     """The local optimum where scores are dear: those of a round are asked for together.
 
     All single moves are valued from the same order; the best of those that do not get in
-    one another's way are made at once.
+    one another's way are made at once. Where no move helps, every parent is doubted.
     """
     for _ in range(MAX_ROUNDS):
         trees.choose(_neighbourhood(order))
@@ -100,6 +101,8 @@ def _in_rounds(trees: Trees, order: list[int]) -> list[int]:
             (move for node in order if (move := _best_move(trees, order, node))), reverse=True
         )
         _make(order, moves)
+        if not moves:
+            trees.doubt(zip(order, _prefixes(order), strict=False))
         if not (trees.refresh() or moves):
             break
     return order

@@ -140,6 +140,18 @@ class Neural:
         """To which the evidence is raised: 1 for few rows, falling like 1 / N for many."""
         return float(1 / (1 + stats.num_rows / self.trusted_rows))
 
+    def doubt(
+        self, stats: Stats, nodes: Int[np.ndarray, " b"], parents: Bool[np.ndarray, "b d"]
+    ) -> None:
+        """Put into doubt all sets with one parent less than these.
+
+        However much a parent adds: a network that was badly trained without it may do as
+        well once it is trained from the one with it.
+        """
+        for node, mask in _addresses(nodes, parents):
+            smaller = ((node, mask & ~(1 << j)) for j in range(mask.bit_length()) if mask >> j & 1)
+            stats.doubtful.update((family, None) for family in smaller if family in stats.known)
+
     def settle(self, stats: Stats) -> bool:
         """Train again what is in doubt; whether any score has changed since the last time."""
         self._train(stats, [])
