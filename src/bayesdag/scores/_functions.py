@@ -1,10 +1,10 @@
 """From trained networks to the parameters of a causal model, with their uncertainty."""
 
 import numpy as np
-from jaxtyping import Int
+from jaxtyping import Float, Int
 
 from bayesdag.scores._crossfit import SIZES
-from bayesdag.scores._networks import DEGREES
+from bayesdag.scores._networks import DEGREES, JITTER
 from bayesdag.scores._trained import Trained
 from bayesdag.types import Params
 
@@ -45,8 +45,7 @@ def _drawn(
     spread = family.spread[at].astype(float)
     scale = family.scale[at] * np.sqrt(num_rows / rng.chisquare(num_rows, size=num))
     noise = rng.standard_normal(second.shape)[..., None]
-    root = np.linalg.cholesky(family.last.astype(float))
-    noise = np.linalg.solve(np.swapaxes(root, 1, 2)[at], noise)[..., 0]
+    noise = (_inverse_roots(family.last.astype(float))[at] @ noise)[..., 0]
     noise *= (scale / spread)[:, None]
     back = np.swapaxes(family.whitening.astype(float), 1, 2)[at]
     noise[:, h : h + k] = np.linalg.solve(back, noise[:, h : h + k, None])[..., 0]
@@ -61,6 +60,13 @@ def _drawn(
         "log_scale": np.log(scale).astype(np.float32),
         "log_degrees": np.log(DEGREES)[family.degrees[at]].astype(np.float32),
     }
+
+
+def _inverse_roots(matrices: Float[np.ndarray, "f q q"]) -> Float[np.ndarray, "f q q"]:
+    """R with R Rᵀ = A⁻¹; directions that rounding has left without curvature count as flat."""
+    size = np.sqrt(np.diagonal(matrices, axis1=1, axis2=2))
+    values, vectors = np.linalg.eigh(matrices / size[:, :, None] / size[:, None, :])
+    return vectors / np.sqrt(np.maximum(values, JITTER))[:, None, :] / size[:, :, None]
 
 
 def _widened(name: str, leaf: np.ndarray, widest: int) -> np.ndarray:
