@@ -9,7 +9,7 @@ from scipy import integrate, optimize, stats
 from bayesdag.data import Dataset, Scaling
 from bayesdag.mechanisms.networks import Networks
 from bayesdag.noises.tailed import Tailed
-from bayesdag.scores import _additive, _crossfit, _networks, _trained, _units
+from bayesdag.scores import _additive, _crossfit, _functions, _networks, _trained, _units
 from bayesdag.scores.neural import Neural
 from bayesdag.types import InputError
 
@@ -199,6 +199,26 @@ def test_what_was_scored_is_recalled_and_not_trained_again(monkeypatch):
         SCORE.log_evidence(SCORE.recall(dataset(kinked_rows(2))), 3, sets("ab"))
 
 
+def test_a_set_in_doubt_is_trained_again_from_the_larger_one():
+    stats_ = SCORE.prepare(dataset(kinked_rows()))
+    both_, one = sets("ab", "a")
+    nodes = np.array([3])
+    SCORE.log_evidence_of_families(stats_, nodes, one[None])
+    known = stats_.known[3, 0b01]
+    # As if its training had gone badly.
+    ruined = jax.tree.map(np.zeros_like, known.networks)
+    worse = known._replace(
+        networks=ruined, log_posterior=known.log_posterior - 900, log_evidence=-9e9
+    )
+    stats_.known[3, 0b01] = worse
+    SCORE.log_evidence_of_families(stats_, nodes, both_[None])
+    assert not SCORE.settle(stats_)  # so large a gain is doubted by nobody
+    SCORE.doubt(stats_, nodes, both_[None])
+    assert SCORE.settle(stats_)
+    assert abs(stats_.known[3, 0b01].log_evidence - known.log_evidence) < 20
+    assert not SCORE.settle(stats_)
+
+
 def test_evidence_of_many_rows_is_coarsened():
     stats_ = SCORE.prepare(dataset(kinked_rows()))
     careful = Neural(**vars(SCORE) | {"trusted_rows": NUM_ROWS / 3})
@@ -228,6 +248,15 @@ def test_drawn_functions_explain_the_rows_they_were_trained_on(key):
     assert values[0] != values[1]
     assert abs(values[0] - values[1]) < 30
     assert values[0] > values[2] + 100
+
+
+def test_units_that_agree_do_not_keep_functions_from_being_drawn():
+    agreeing = np.full((1, 3, 3), 4.0) + np.diag([0.0, -1e-9, 4.0])
+    root = _functions._inverse_roots(agreeing)[0]
+    assert np.isfinite(root).all()
+    regular = np.diag([4.0, 9.0, 1.0]) + 0.5
+    root = _functions._inverse_roots(regular[None])[0]
+    np.testing.assert_allclose(root @ root.T, np.linalg.inv(regular))
 
 
 def test_a_network_depends_on_its_parents_alone(key):

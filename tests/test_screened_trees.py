@@ -135,3 +135,26 @@ def test_values_are_looked_up_again_when_training_has_changed_them(monkeypatch):
     after = screened.choose([(3, 0b0000001)])[0]
     assert after.parents == 1
     assert after.value > before.value + 400
+
+
+def test_a_tuck_gains_what_it_says_and_leaves_no_ancestor_behind(monkeypatch):
+    _, screened, _ = both(monkeypatch)
+    order = [6, 5, 4, 3, 2, 1, 0]
+    start = search.evaluate(screened, np.array(order))
+    changes = search._tucks(screened, order)
+    assert changes
+    for gain, place, segment in changes:
+        new = order[:place] + segment + order[place + len(segment) :]
+        assert sorted(new) == sorted(order)
+        assert search.evaluate(screened, np.array(new)).value == pytest.approx(start.value + gain)
+        moved = new.index(order[place])
+        for child, parent in zip(*np.nonzero(start.graph.T), strict=True):
+            if child in new[:moved]:  # whoever was put ahead still finds its parents there
+                assert new.index(parent) < new.index(child)
+
+
+def test_a_cause_is_not_tucked_behind_its_effect():
+    # 0 -> 1 -> 2: nothing can put 2 before 0 that keeps its ancestors ahead of it.
+    assert search._tucked([0, 1, 2], [0, 1 << 0, 1 << 1], 0, 2) == []
+    # 1 -> 2 and 0 apart: 2 takes 1 along, 3 stays behind.
+    assert search._tucked([0, 3, 1, 2], [0, 0, 0, 1 << 1], 0, 3) == [1, 2, 0, 3]

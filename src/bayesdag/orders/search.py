@@ -32,6 +32,20 @@ class Found(NamedTuple):
     value: float
 
 
+class Change(NamedTuple):
+    """Another arrangement of some places of an order.
+
+    Attributes:
+        gain: what the log score gains.
+        start: the first of the places.
+        segment: their variables afterwards.
+    """
+
+    gain: float
+    start: int
+    segment: list[int]
+
+
 def search(rng: np.random.Generator, trees: Trees, start: np.ndarray) -> Found:
     """The local optimum reached from `start` by moving one variable at a time."""
     order = [int(node) for node in start]
@@ -93,29 +107,76 @@ def _in_rounds(trees: ScreenedTrees, order: list[int]) -> list[int]:
     """The local optimum where scores are dear: those of a round are asked for together.
 
     All single moves are valued from the same order; the best of those that do not get in
-    one another's way are made at once. Where no move helps, every parent is doubted.
+    one another's way are made at once. Where none helps, variables are moved together with
+    their ancestors, and where that does not help either, every parent is doubted.
     """
     for _ in range(MAX_ROUNDS):
         trees.choose(_neighbourhood(order))
-        moves = sorted(
-            (move for node in order if (move := _best_move(trees, order, node))), reverse=True
-        )
-        _make(order, moves)
-        if not moves:
+        moves = [move for node in order if (move := _best_move(trees, order, node))]
+        changes = [Change(gain, *_shifted(order, now, best)) for gain, now, best in moves]
+        changes = changes or _tucks(trees, order)
+        _make(order, changes)
+        if not changes:
             trees.doubt(zip(order, _prefixes(order), strict=False))
-        if not (trees.refresh() or moves):
+        if not (trees.refresh() or changes):
             break
     return order
 
 
-def _make(order: list[int], moves: list[tuple[float, int, int]]) -> None:
-    """Make the moves, best first, that touch no place which an earlier one touched."""
+def _make(order: list[int], changes: list[Change]) -> None:
+    """Make the changes, best first, that touch no place which an earlier one touched."""
     touched: set[int] = set()
-    for _, now, best in moves:
-        span = set(range(min(now, best), max(now, best) + 1))
-        if not span & touched:
-            touched |= span
-            order.insert(best, order.pop(now))
+    for _, start, segment in sorted(changes, reverse=True):
+        span = range(start, start + len(segment))
+        if touched.isdisjoint(span):
+            touched.update(span)
+            order[start : start + len(segment)] = segment
+
+
+def _shifted(order: list[int], now: int, then: int) -> tuple[int, list[int]]:
+    """Where the order changes when one variable moves, and to what."""
+    changed = order.copy()
+    changed.insert(then, changed.pop(now))
+    start, stop = min(now, then), max(now, then) + 1
+    return start, changed[start:stop]
+
+
+def _tucks(trees: ScreenedTrees, order: list[int]) -> list[Change]:
+    """Changes that help: a variable is put before one that would look at it.
+
+    It takes its ancestors along (the tucks of Lam, Andrews & Ramsey, 2022, "Greedy relaxations
+    of the sparsest permutation algorithm"): alone it could not leave them behind.
+    """
+    before = _prefixes(order)
+    now = trees.choose(zip(order, before, strict=False))
+    tried = [
+        (place, segment)
+        for place, choice in enumerate(now)
+        for later in range(place + 1, len(order))
+        if choice.watched >> order[later] & 1
+        and (segment := _tucked(order, [c.parents for c in now], place, later))
+    ]
+    tasks = [list(zip(new, _prefixes(new, before[place]), strict=False)) for place, new in tried]
+    trees.choose(task for some in tasks for task in some)
+    result = []
+    for (place, new), some in zip(tried, tasks, strict=True):
+        old = sum(choice.value for choice in now[place : place + len(new)])
+        gain = sum(choice.value for choice in trees.choose(some)) - old
+        if gain > TOLERANCE * (1 + abs(old)):
+            result.append(Change(gain, place, new))
+    return result
+
+
+def _tucked(order: list[int], parents: list[int], place: int, later: int) -> list[int]:
+    """The places from `place` to `later` after the tuck; none if the one is the other's cause."""
+    wanted, ahead, behind = 1 << order[later], [], []
+    for k in range(later, place - 1, -1):
+        if wanted >> order[k] & 1:
+            wanted |= parents[k]
+            ahead.append(order[k])
+        else:
+            behind.append(order[k])
+    return [] if wanted >> order[place] & 1 else ahead[::-1] + behind[::-1]
 
 
 def _best_position(trees: Trees, order: list[int], node: int) -> list[int] | None:
@@ -172,9 +233,9 @@ def _neighbourhood(order: list[int]) -> set[tuple[int, int]]:
     return tasks
 
 
-def _prefixes(order: list[int]) -> list[int]:
-    """Sets of the first 0, 1, ... d variables."""
-    sets = [0]
+def _prefixes(order: list[int], before: int = 0) -> list[int]:
+    """Sets of the first 0, 1, ... of these variables, and of those before them."""
+    sets = [before]
     for node in order:
         sets.append(sets[-1] | 1 << node)
     return sets
