@@ -60,5 +60,9 @@ def test_several_monitors_act_as_one(tmp_path, capsys):
     with Progress() as progress:
         both = Together((progress, keeper))
         assert isinstance(both, Monitor)
+        both.tell("search: 7 sets")
+        assert progress._line.tasks[0].description == "search: 7 sets"
         both.chunk(1, 2, state(1), {"energy": 3.5, "expected_edges": 2.0})
         assert int(both.resume(state(0)).step) == 1
+        assert progress._line.tasks[0].fields["steps"] == "1/2"
+        assert "energy 3.5" in progress._line.tasks[0].description

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from bayesdag.storage import write_whole
-from bayesdag.types import FileFormatError, Monitor
+from bayesdag.types import FileFormatError, Monitor, Told
 
 
 @dataclass
@@ -112,6 +112,12 @@ class Together:
         for monitor in self.monitors:
             monitor.chunk(step, total, state, stats)
 
+    def tell(self, words: str) -> None:
+        """Tell those who want to hear it."""
+        for monitor in self.monitors:
+            if isinstance(monitor, Told):
+                monitor.tell(words)
+
 
 @dataclass
 class Progress:
@@ -127,7 +133,7 @@ class Progress:
 
         columns = (
             BarColumn(),
-            TextColumn("{task.completed}/{task.total}"),
+            TextColumn("{task.fields[steps]}"),
             TimeRemainingColumn(),
             TextColumn("{task.description}"),
         )
@@ -147,9 +153,16 @@ class Progress:
         """Show the newest figures."""
         del state
         words = "  ".join(f"{name.replace('_', ' ')} {value:.5g}" for name, value in stats.items())
+        self._show(words, completed=step, total=total, steps=f"{step}/{total}")
+
+    def tell(self, words: str) -> None:
+        """Show what is being done before steps can be counted."""
+        self._show(words, steps="")
+
+    def _show(self, words: str, **fields: Any) -> None:
         if self._task is None:
-            self._task = self._line.add_task(words, total=total, completed=step)
-        self._line.update(self._task, completed=step, total=total, description=words)
+            self._task = self._line.add_task(words, total=None, steps="")
+        self._line.update(self._task, description=words, **fields)
 
 
 def _pack(state: Any) -> list[np.ndarray]:

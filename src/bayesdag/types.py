@@ -166,6 +166,15 @@ class Monitor(Protocol):
 
 
 @runtime_checkable
+class Told(Protocol):
+    """A monitor that also wants to hear of work that is not counted in steps."""
+
+    def tell(self, words: str) -> None:
+        """What is being done, and how much of it is done."""
+        ...
+
+
+@runtime_checkable
 class Method(Protocol):
     """Turns data and knowledge into a Posterior; a frozen dataclass of its settings.
 

@@ -19,7 +19,7 @@ from bayesdag.keys import generator
 from bayesdag.knowledge import Constraints
 from bayesdag.methods.collapsed import Collapsed
 from bayesdag.posterior import Posterior
-from bayesdag.types import InputError, Key, Method, Monitor
+from bayesdag.types import InputError, Key, Method, Monitor, Told
 
 
 @dataclass(frozen=True)
@@ -53,9 +53,10 @@ class Bagged:
         self, key: Key, data: Dataset, knowledge: Constraints, monitor: Monitor | None
     ) -> Posterior:
         """All draws of all bags; each bag counts the same."""
-        del monitor  # a bag is short, and its state is none of the whole's
         found = []
-        for own in jax.random.split(key, self.num_bags):
+        for number, own in enumerate(jax.random.split(key, self.num_bags), start=1):
+            if isinstance(monitor, Told):  # no more: the state of a bag is none of the whole's
+                monitor.tell(f"bag {number} of {self.num_bags}")
             key_rows, key_fit = jax.random.split(own)
             rows = generator(key_rows).integers(data.num_rows, size=data.num_rows)
             found.append(self.method(key_fit, _resampled(data, rows), knowledge, None))

@@ -105,7 +105,7 @@ class Collapsed:
         """Joint draws of graphs and functions."""
         key_region, key_run, key_functions = jax.random.split(key, 3)
         stats = self.score.prepare(data)
-        scores = LocalScores(self.score, stats, knowledge)
+        scores = LocalScores(self.score, stats, knowledge, monitor)
         prior = Components(*self.prior.components(data.num_variables))
         effort = self._effort(data.num_variables)
         place = region.explore(key_region, scores, prior, effort)

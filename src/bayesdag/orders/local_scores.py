@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int, Shaped
 
 from bayesdag.knowledge import Constraints
-from bayesdag.types import Array, ParentSets, Score
+from bayesdag.types import Array, ParentSets, Score, Told
 
 # Further parents that are tried where a score can say which are promising.
 WORTH_TRYING = 5
@@ -71,10 +71,16 @@ class LocalScores:
     Every pair is handed to the score at most once, in one call a node, so that a score that
     trains networks on an accelerator sees large batches. Sets that break the knowledge are
     never handed over: they are -inf.
+
+    Args:
+        monitor: hears how many a dear score has computed.
     """
 
-    def __init__(self, score: Score, stats: Any, knowledge: Constraints) -> None:
+    def __init__(
+        self, score: Score, stats: Any, knowledge: Constraints, monitor: Any = None
+    ) -> None:
         self._score, self._stats, self.knowledge = score, stats, knowledge
+        self._monitor = monitor if isinstance(monitor, Told) else None
         self.num_variables = len(knowledge.names)
         self._known: list[dict[bytes, float]] = [{} for _ in knowledge.names]
 
@@ -179,6 +185,8 @@ class LocalScores:
             result[allowed] += score.log_evidence_of_families(
                 self._stats, nodes[allowed], parents[allowed]
             )
+        if self._monitor:
+            self._monitor.tell(f"search: functions learned for {self.num_computed} sets of parents")
         return result
 
     def _compute(self, node: int, parents: ParentSets) -> Float[np.ndarray, " m"]:
