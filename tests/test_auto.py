@@ -4,6 +4,7 @@ from scipy import stats
 
 import bayesdag
 from bayesdag import fit, read
+from bayesdag.methods import auto
 from bayesdag.methods._linearity import Linearity, _curvature, linearity
 from bayesdag.methods.auto import Auto
 from bayesdag.scores.neural import Neural
@@ -27,9 +28,15 @@ def test_few_variables_and_linear_data_are_added_up_exactly():
     assert "chosen: exact, because 4 variables are few and the data look linear" in why
 
 
-def test_many_curved_variables_get_linear_functions_and_a_warning():
-    chosen, notes = Auto().choose(13, linearity(read(curved_frame())))
+def test_many_curved_variables_get_linear_functions_and_a_warning(monkeypatch):
+    monkeypatch.setattr(auto, "on_cpu", lambda: True)
+    found = linearity(read(curved_frame()))
+    assert Auto().choose(20, found)[0] == Auto().curved
+    chosen, notes = Auto().choose(21, found)
     assert chosen == Auto().collapsed
+    monkeypatch.setattr(auto, "on_cpu", lambda: False)
+    assert Auto().choose(100, found)[0] == Auto().curved
+    assert Auto().choose(101, found)[0] == Auto().collapsed
     assert "although the data do not look linear" in notes[0]
     assert "preset 'neural'" in notes[1]
 
