@@ -253,7 +253,7 @@ def _step(
     squares, residual = _sum_of_squares(network, rows)
     prior, now = _variance(squares, rows) * _precision(network, used), _flat(network)
     matrix, slopes = _curvature(network, rows, prior)
-    gradient = dot(slopes.T, rows.weight * residual) - prior * now
+    gradient = dot(slopes.T, jnp.sqrt(rows.weight) * residual) - prior * now
 
     def attempt(factor: Array) -> tuple[Network, Array]:
         damped = matrix + jnp.diag(factor * damping * jnp.diagonal(matrix))
@@ -269,8 +269,12 @@ def _step(
 
 
 def _curvature(network: Network, rows: Rows, prior: Array) -> tuple[Array, Array]:
-    slopes = _slopes(network, rows.inputs)
-    return dot((slopes * rows.weight[:, None]).T, slopes) + jnp.diag(prior), slopes
+    """Of the penalised sum of squares, and the slopes of the weighted residuals.
+
+    The root of the weights goes into the slopes: one large array is written, not two.
+    """
+    slopes = _slopes(network, rows.inputs) * jnp.sqrt(rows.weight)[:, None]
+    return dot(slopes.T, slopes) + jnp.diag(prior), slopes
 
 
 def _variance(squares: Array, rows: Rows) -> Array:
