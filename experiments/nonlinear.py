@@ -57,6 +57,12 @@ ROW = (*SETTING, "method", "device")
 SAID = """Seconds include compilation where a process meets a size for the first time: see the
 longest. Trivial methods and BGe say what the data give away."""
 
+WHY = """Best graph found against the true one, under the learned score. Where another graph scores
+higher, the score is at fault (too few rows to pay for a weak parent, or networks that do not come
+close enough); where the search ends lower, the search is. Nodes whose tables did not hold the
+parents of a draw count as not representable. Mean nats of the sets in question."""
+NO_MATTER = 0.5  # nats
+
 
 def neural(**settings: Any) -> Collapsed:
     """The collapsed engine with the learned score."""
@@ -134,6 +140,7 @@ def compare(options: argparse.Namespace, cells: list[dict[str, Any]]) -> Iterato
     """Add the cell of every method on every data set that is not there yet, one by one."""
     methods: dict[str, Any] = {"collapsed, neural": neural(**json.loads(options.settings))}
     methods |= {"collapsed, BGe": Collapsed(), **{name: name for name in TRIVIAL}}
+    methods |= {name: name for name in options.also}
     done = {tuple(cell[k] for k in CELL) for cell in cells}
     stamp = stamped(options.commit)
     for place, seed, source in sources(options):
@@ -191,7 +198,30 @@ def markdown(cells: list[dict[str, Any]]) -> str:
         words += [f"{max(c['seconds'] for c in some):.0f}", calibration(some)]
         lines.append("| " + " | ".join(words) + " |")
     commits = sorted({c["commit"] for c in cells})
-    return "\n".join([*lines, "", f"Commits: {', '.join(commits)}. {SAID}"])
+    lines += ["", f"Commits: {', '.join(commits)}. {SAID}", "", *shortfalls(cells)]
+    return "\n".join(lines)
+
+
+def shortfalls(cells: list[dict[str, Any]]) -> list[str]:
+    """Of each setting: what kept the learned score from the true graph."""
+    lines = ["## Where learned functions fall short", "", WHY, ""]
+    titles = [*SETTING, "data sets", "true graph is best", "score prefers another", "nats"]
+    titles += ["search ends below the truth", "nats", "not representable"]
+    lines += ["| " + " | ".join(titles) + " |", "|" + "---|" * len(titles)]
+    learned = [c for c in cells if c["method"] == "collapsed, neural"]
+    for group in sorted({tuple(c[k] for k in SETTING) for c in learned}):
+        some = [c for c in learned if tuple(c[k] for k in SETTING) == group]
+        above = np.array([c["above_truth"] for c in some])
+        lost = sum(len(c["tables"]["not_representable"]) for c in some)
+        better, worse = above[above > NO_MATTER], -above[above < -NO_MATTER]
+        words = [*group, len(some), len(some) - len(better) - len(worse)]
+        words += [len(better), _mean(better), len(worse), _mean(worse), lost]
+        lines.append("| " + " | ".join(map(str, words)) + " |")
+    return lines
+
+
+def _mean(values: np.ndarray) -> str:
+    return f"{values.mean():.1f}" if len(values) else "–"
 
 
 def _place(row: tuple) -> tuple:
@@ -220,6 +250,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, nargs="+", default=[5000])
     parser.add_argument("--measured", nargs="*", default=[], help="sachs, syntren")
     parser.add_argument("--only", nargs="*", help="methods to run")
+    parser.add_argument("--also", nargs="*", default=[], help="further methods: bayesdag, joint …")
     parser.add_argument("--settings", default="{}", help="of the neural score, as JSON")
     parser.add_argument("--out", type=Path, default=HERE / "results")
     parser.add_argument("--commit", help="where there is no repository to ask")
