@@ -124,6 +124,19 @@ def test_sums_of_curves_are_a_regression_with_a_prior_worth_one_row():
     assert found[2] > found[1] > found[0] > found[3]
 
 
+def test_sums_of_curves_know_a_short_cut_to_one_parent_more():
+    additive = _additive.Additive()
+    moments = additive.prepare(dataset(kinked_rows()))
+    parents = sets("b", "", "ac")
+    found = additive.log_evidence_of_additions(moments, np.array([3, 3, 1]), parents)
+    for node, chosen, row in zip([3, 3, 1], parents, found, strict=True):
+        for j in set(range(4)) - {node, *np.flatnonzero(chosen)}:
+            larger = chosen.copy()
+            larger[j] = True
+            one = additive.log_evidence(moments, node, larger[None])[0]
+            assert row[j] == pytest.approx(one, rel=1e-9, abs=1e-6)
+
+
 def test_the_same_questions_get_the_same_answers():
     data = dataset(kinked_rows(1))
     wanted = sets("ab", "a", "abc")

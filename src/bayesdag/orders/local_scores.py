@@ -80,6 +80,8 @@ class LocalScores:
         self, score: Score, stats: Any, knowledge: Constraints, monitor: Any = None
     ) -> None:
         self._score, self._stats, self.knowledge = score, stats, knowledge
+        self._dear = score if isinstance(score, Screening) else None
+        self._extending = score if isinstance(score, Extending) else None
         self._monitor = monitor if isinstance(monitor, Told) else None
         self.num_variables = len(knowledge.names)
         self._known: list[dict[bytes, float]] = [{} for _ in knowledge.names]
@@ -93,8 +95,8 @@ class LocalScores:
         self, nodes: Int[np.ndarray, " m"], parents: ParentSets
     ) -> Float[np.ndarray, " m"]:
         """Score of each node with the parents in the same row."""
-        if isinstance(self._score, Screening):
-            return self._told(self._score, nodes, parents)
+        if self._dear:
+            return self._told(self._dear, nodes, parents)
         result = np.empty(len(nodes))
         for node in np.unique(nodes):
             rows = np.flatnonzero(nodes == node)
@@ -103,8 +105,8 @@ class LocalScores:
 
     def of_node(self, node: int, parents: ParentSets) -> Float[np.ndarray, " m"]:
         """Scores of one node with m parent sets."""
-        if isinstance(self._score, Screening):
-            return self._told(self._score, np.full(len(parents), node), parents)
+        if self._dear:
+            return self._told(self._dear, np.full(len(parents), node), parents)
         known = self._known[node]
         keys = _keys(parents)
         fresh = {key: row for row, key in enumerate(keys) if key not in known}
@@ -118,8 +120,8 @@ class LocalScores:
     ) -> Float[np.ndarray, "b d"]:
         """Score after adding each single variable; -inf where it cannot be added."""
         possible = ~parents & ~self.knowledge.forbidden.T[nodes]
-        if isinstance(self._score, Extending):
-            values = self._score.log_evidence_of_additions(self._stats, nodes, parents)
+        if self._extending:
+            values = self._extending.log_evidence_of_additions(self._stats, nodes, parents)
             values = values + (parents * self.knowledge.log_odds.T[nodes]).sum(axis=1)[:, None]
             values += self.knowledge.log_odds.T[nodes]
             return np.where(possible, values, -np.inf)
@@ -137,30 +139,30 @@ class LocalScores:
     @property
     def screens(self) -> bool:
         """Whether the score can say which parents are promising."""
-        return isinstance(self._score, Screening)
+        return self._dear is not None
 
     def promise(
         self, nodes: Int[np.ndarray, " b"], parents: Bool[np.ndarray, "b d"]
     ) -> Float[np.ndarray, "b d"]:
         """Roughly what each variable adds; -inf where it cannot be added."""
-        assert isinstance(self._score, Screening)
+        assert self._dear
         possible = ~parents & ~self.knowledge.forbidden.T[nodes]
-        values = self._score.promise(self._stats, nodes, parents)
+        values = self._dear.promise(self._stats, nodes, parents)
         return np.where(possible, values + self.knowledge.log_odds.T[nodes], -np.inf)
 
     def sketch(self) -> "LocalScores":
         """Scores that cost little and tell where a dear search should begin."""
-        assert isinstance(self._score, Screening)
-        return LocalScores(*self._score.sketch(self._stats), self.knowledge)
+        assert self._dear
+        return LocalScores(*self._dear.sketch(self._stats), self.knowledge)
 
     def doubt(self, nodes: Int[np.ndarray, " b"], parents: Bool[np.ndarray, "b d"]) -> None:
         """Put all sets with one parent less into doubt, where scores are a matter of luck."""
-        if isinstance(self._score, Screening):
-            self._score.doubt(self._stats, nodes, parents)
+        if self._dear:
+            self._dear.doubt(self._stats, nodes, parents)
 
     def settle(self) -> bool:
         """Let a dear score think again; whether that has changed what it told before."""
-        return isinstance(self._score, Screening) and self._score.settle(self._stats)
+        return self._dear is not None and self._dear.settle(self._stats)
 
     def of_graphs(self, graphs: Shaped[Array, "s d d"]) -> Float[np.ndarray, "s d"]:
         """Score of every node with its parents in each graph."""

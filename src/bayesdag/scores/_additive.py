@@ -8,7 +8,8 @@ so it decides nothing; it says where a dearer score should begin.
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
+from scipy.linalg import solve_triangular
 
 from bayesdag.data import Dataset
 from bayesdag.scores._families import Rows, by_size, rows_of
@@ -53,6 +54,40 @@ class Additive:
             volume = np.log(np.diagonal(root, axis1=1, axis2=2)).sum(axis=1)
             result[which] = -volume - 0.5 * n * np.log(np.maximum(left, LEAST_VARIANCE))
         return result
+
+    def log_evidence_of_additions(
+        self, stats: Moments, nodes: Int[np.ndarray, " b"], parents: Bool[np.ndarray, "b d"]
+    ) -> Float[np.ndarray, "b d"]:
+        """The same with every further parent j, at the price of one set.
+
+        Entries of the node itself and of variables that are parents already mean nothing.
+        """
+        pairs = zip(nodes.tolist(), parents, strict=True)
+        return np.stack([_additions(stats, node, np.flatnonzero(chosen)) for node, chosen in pairs])
+
+
+def _additions(
+    stats: Moments, node: int, members: Int[np.ndarray, " p"]
+) -> Float[np.ndarray, " d"]:
+    """Evidence of one node with these parents and, in turn, each variable besides."""
+    d, entry = stats.num_variables, stats.rows.group[node]
+    scatter, n = stats.rows.scatter[entry], int(stats.rows.num_rows[entry])
+    blocks, target = np.arange(d * NUM_CURVES).reshape(d, NUM_CURVES), d * NUM_CURVES + node
+    columns = blocks[members].reshape(-1)
+    root = np.linalg.cholesky(scatter[np.ix_(columns, columns)] + np.eye(len(columns)))
+    across = scatter[columns]
+    whitened = solve_triangular(root, across, lower=True, check_finite=False)
+    own, others = whitened[:, target], whitened[:, : blocks.size].reshape(-1, d, NUM_CURVES)
+    others = np.moveaxis(others, 0, 2)
+    # What the parents leave of the curves of each variable, and of their products with the node.
+    left = scatter[blocks[:, :, None], blocks[:, None, :]] + np.eye(NUM_CURVES)
+    inner = np.linalg.cholesky(left - others @ np.swapaxes(others, 1, 2))
+    shared = scatter[blocks, target] - others @ own
+    explained = (np.linalg.solve(inner, shared[..., None])[..., 0] ** 2).sum(axis=1)
+    rest = (scatter[target, target] - own @ own - explained) / max(n, 1)
+    volume = np.log(np.diagonal(inner, axis1=1, axis2=2)).sum(axis=1)
+    volume = volume + np.log(np.diagonal(root)).sum()
+    return -volume - 0.5 * n * np.log(np.maximum(rest, LEAST_VARIANCE))
 
 
 def curves(values: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n c"]:
