@@ -16,18 +16,19 @@ import jax
 import jax.numpy as jnp
 import optax
 
-from bayesdag import dagspace, loop
+from bayesdag import loop
 from bayesdag.data import Dataset
 from bayesdag.edges.bernoulli import Bernoulli
-from bayesdag.energy import Batch, Energy, Gradient, spread
+from bayesdag.energy import Batch, Gradient, spread
 from bayesdag.knowledge import Constraints
 from bayesdag.mechanisms.neural import Neural
 from bayesdag.methods import _annealing, _chains, _graph_draws, _joint_draws, _presets
 from bayesdag.methods._chains import Context, State
+from bayesdag.methods._engine import Engine, started
 from bayesdag.methods._graph_draws import Draw
 from bayesdag.noises.gaussian import Gaussian
 from bayesdag.posterior import Posterior
-from bayesdag.priors import DensityGrid, StructurePrior, Uniform
+from bayesdag.priors import DensityGrid, StructurePrior
 from bayesdag.relaxations.sinkhorn import Sinkhorn
 from bayesdag.samplers.adam_sghmc import AdamSGHMC
 from bayesdag.types import (
@@ -45,7 +46,7 @@ from bayesdag.types import (
 
 
 @dataclass(frozen=True)
-class BayesDAG:
+class BayesDAG(Engine):
     """SG-MCMC over node potentials and functions, with variational edges (BayesDAG).
 
     Attributes:
@@ -112,20 +113,7 @@ class BayesDAG:
     average_chains: bool = False
     free_absence: bool = False
 
-    honours: ClassVar[frozenset[str]] = frozenset({"required", "forbidden", "beliefs"})
-    interventions: ClassVar[bool] = True
     PRESETS: ClassVar[dict[str, "BayesDAG"]] = {}
-
-    def min_rows(self, d: int) -> int:
-        """Ten: fewer say nothing about a noise scale."""
-        del d
-        return 10
-
-    def __call__(
-        self, key: Key, data: Dataset, knowledge: Constraints, monitor: Monitor | None
-    ) -> Posterior:
-        """Joint draws of graphs, functions and noise scales."""
-        return self.fit_many(key[None], [data], knowledge, monitor)[0]
 
     def fit_many(
         self,
@@ -138,7 +126,7 @@ class BayesDAG:
         datasets = [_chains.in_original_units(data) for data in datasets] if self.raw else datasets
         context = _chains.context(datasets, knowledge)
         _, n, d = context.x.shape
-        state = _start(self, keys, n, d)
+        state = started(self, keys, n, d)
         schedule = loop.Schedule(self.num_warmup, self.num_samples, self.thinning)
         done = loop.run(keys, _chains.Together(self), state, context, schedule, monitor)
         return _joint_draws.posteriors(self, done, datasets, context)
@@ -197,18 +185,6 @@ class BayesDAG:
         potentials, mask, graph = _graph_draws.sample(self, key, state, context)
         binary = {"mask": mask.astype(jnp.int8), "graph": graph.astype(jnp.int8)}
         return {"potentials": potentials, **binary, **self._params(state)}
-
-    @cached_property
-    def energy(self) -> Energy:
-        """U, with these settings."""
-        return Energy(
-            mechanism=self.mechanism,
-            noise=self.noise,
-            prior=self.prior if self.sparsity is None else Uniform(),
-            sparsity=self.sparsity or 0.0,
-            free_absence=self.free_absence,
-            potential_scale=self.potential_scale,
-        )
 
     def clipped_share(self, state: State) -> Array:
         """Share of functions' coordinates where mini-batches alone are too noisy."""
@@ -312,9 +288,7 @@ class BayesDAG:
         self, state: State, draw: Draw, slope: Gradient, context: Context
     ) -> dict[str, Array]:
         """Of every chain; the energy is an estimate from this batch."""
-        structure = jax.vmap(self.energy.structure, in_axes=(0, None))
-        energy = slope.energy + structure(draw.graphs, context.support.log_odds)
-        energy = energy + jax.vmap(self.energy.params)(self._params(state))
+        energy = self.energy_now(draw.graphs, self._params(state), slope, context)
         moved = state.potentials.position.sum(axis=1)  # a NaN here must show as well
         stats = {"energy": energy + 0 * moved, "expected_edges": draw.graphs.sum(axis=(1, 2))}
         if hasattr(draw.carry, "num_iterations"):
@@ -323,10 +297,6 @@ class BayesDAG:
 
     def _params(self, state: State) -> Params:
         return {**state.params.position, **{name: state.learned[name] for name in self._learned}}
-
-    def lift(self, coordinates: Array, context: Context) -> tuple[Array, Array]:
-        """Potentials that agree with what is required, and the log volume of the map."""
-        return dagspace.lift(coordinates, context.support, self.potential_scale)
 
     @cached_property
     def _samplers(self) -> tuple[Sampler, Sampler]:
@@ -351,12 +321,6 @@ class BayesDAG:
     @property
     def _all(self) -> tuple[str, ...]:
         return ("mechanism", "noise")
-
-
-@partial(jax.jit, static_argnums=(0, 2, 3))
-def _start(method: BayesDAG, keys: Keys, num_rows: int, d: int) -> State:
-    """The chains of every data set; compiled once for equal settings and shapes."""
-    return jax.vmap(lambda key: method.start(key, num_rows, d))(keys)
 
 
 def _add(first: Params, second: Params) -> Params:

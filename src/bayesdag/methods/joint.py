@@ -10,7 +10,7 @@ remedies; `experiments/joint.py` says what each is worth.
 import dataclasses
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
 import jax
@@ -19,7 +19,7 @@ from jaxtyping import Float, Int
 
 from bayesdag import dagspace, loop
 from bayesdag.data import Dataset
-from bayesdag.energy import Batch, Energy, Gradient
+from bayesdag.energy import Batch, Gradient
 from bayesdag.knowledge import Constraints
 from bayesdag.mechanisms.linear import Linear
 from bayesdag.mechanisms.neural import Neural
@@ -32,11 +32,12 @@ from bayesdag.methods import (
     _reweighting,
 )
 from bayesdag.methods._chains import Context
+from bayesdag.methods._engine import Engine, started
 from bayesdag.methods._mask_moves import Averaged, Flips
 from bayesdag.methods._node_energies import stand
 from bayesdag.noises.gaussian import Gaussian
 from bayesdag.posterior import Posterior
-from bayesdag.priors import DensityGrid, StructurePrior, Uniform
+from bayesdag.priors import DensityGrid, StructurePrior
 from bayesdag.relaxations.sinkhorn import Sinkhorn
 from bayesdag.samplers.adam_sghmc import AdamSGHMC
 from bayesdag.types import (
@@ -73,7 +74,7 @@ class State(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Joint:
+class Joint(Engine):
     """SG-MCMC over potentials, mask logits and functions together, no variational part.
 
     Attributes:
@@ -133,21 +134,8 @@ class Joint:
     init_scale: float = 0.01
     tile_rows: int | None = None
 
-    honours: ClassVar[frozenset[str]] = frozenset({"required", "forbidden", "beliefs"})
-    interventions: ClassVar[bool] = True
     share_edges: ClassVar[bool] = False
     PRESETS: ClassVar[dict[str, "Joint"]] = {}
-
-    def min_rows(self, d: int) -> int:
-        """Ten: fewer say nothing about a noise scale."""
-        del d
-        return 10
-
-    def __call__(
-        self, key: Key, data: Dataset, knowledge: Constraints, monitor: Monitor | None
-    ) -> Posterior:
-        """Joint draws of graphs, functions and noise scales."""
-        return self.fit_many(key[None], [data], knowledge, monitor)[0]
 
     def fit_many(
         self,
@@ -161,7 +149,7 @@ class Joint:
         _, n, d = context.x.shape
         schedule = loop.Schedule(self.num_warmup, self.num_samples, self.thinning)
         kernel = _chains.Together(self)
-        done = loop.run(keys, kernel, _start(self, keys, n, d), context, schedule, monitor)
+        done = loop.run(keys, kernel, started(self, keys, n, d), context, schedule, monitor)
         scale = self.logit_scale if self.masks.retains else None
         draws = _reweighting.graphs(
             keys, self.energy, done.draws, context, self.num_evaluated, scale
@@ -211,17 +199,6 @@ class Joint:
         kept = {"potentials": potentials, "logits": state.logits.position, "mask": binary}
         return kept | state.params.position
 
-    @cached_property
-    def energy(self) -> Energy:
-        """U, with these settings."""
-        return Energy(
-            mechanism=self.mechanism,
-            noise=self.noise,
-            prior=self.prior if self.sparsity is None else Uniform(),
-            sparsity=self.sparsity or 0.0,
-            potential_scale=self.potential_scale,
-        )
-
     @property
     def temperatures(self) -> tuple[float, float]:
         """What the chains target, for potentials and for functions."""
@@ -233,10 +210,6 @@ class Joint:
     def clipped_share(self, state: State) -> Array:
         """Share of functions' coordinates where mini-batches alone are too noisy."""
         return self._samplers["params"].clipped_share(state.params)  # pyright: ignore
-
-    def lift(self, coordinates: Array, context: Context) -> tuple[Array, Array]:
-        """Potentials that agree with what is required, and the log volume of the map."""
-        return dagspace.lift(coordinates, context.support, self.potential_scale)
 
     def _noted(self, posterior: Posterior) -> Posterior:
         """The posterior with the effective number of masks among its notes."""
@@ -322,9 +295,7 @@ class Joint:
         self, state: State, graphs: Array, slope: Gradient, context: Context
     ) -> dict[str, Array]:
         """Of every chain; the energy is an estimate from this batch."""
-        structure = jax.vmap(self.energy.structure, in_axes=(0, None))
-        energy = slope.energy + structure(graphs, context.support.log_odds)
-        energy = energy + jax.vmap(self.energy.params)(state.params.position)
+        energy = self.energy_now(graphs, state.params.position, slope, context)
         moved = state.potentials.position.sum(axis=1) + state.logits.position.sum(axis=(1, 2))
         return {"energy": energy + 0 * moved, "edges": graphs.sum(axis=(1, 2))}
 
@@ -333,12 +304,6 @@ class Joint:
         """Of each kind of unknown, at the temperature wanted."""
         own = {"potentials": self.potential_sampler, "logits": self.logit_sampler, "params": None}
         return {name: _chains.tempered(self, found or self.sampler) for name, found in own.items()}
-
-
-@partial(jax.jit, static_argnums=(0, 2, 3))
-def _start(method: Joint, keys: Keys, num_rows: int, d: int) -> State:
-    """The chains of every data set; compiled once for equal settings and shapes."""
-    return jax.vmap(lambda key: method.start(key, num_rows, d))(keys)
 
 
 Joint.PRESETS["quick"] = Joint(
