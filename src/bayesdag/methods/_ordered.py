@@ -3,6 +3,9 @@
 Shared by the yardsticks, which differ only in where the order comes from.
 """
 
+from dataclasses import dataclass
+from typing import ClassVar
+
 import jax
 import numpy as np
 from jaxtyping import Bool, Float, Int, Int8
@@ -10,14 +13,52 @@ from jaxtyping import Bool, Float, Int, Int8
 from bayesdag import regression
 from bayesdag.data import Dataset
 from bayesdag.graphs import ancestors
+from bayesdag.keys import generator
 from bayesdag.knowledge import Constraints
 from bayesdag.posterior import Posterior, from_draws
 from bayesdag.scores._families import rows_of
 from bayesdag.scores.bge import BGe
-from bayesdag.types import InputError, Key
+from bayesdag.types import InputError, Key, Monitor
 
 HONOURS = frozenset({"required", "forbidden"})
 MIN_ROWS = 10
+
+
+@dataclass(frozen=True)
+class Sorted:
+    """One order, by something that each column shows; parents by linear regression with BIC.
+
+    Attributes:
+        num_samples: draws of the functions; they share one graph.
+    """
+
+    honours: ClassVar[frozenset[str]] = HONOURS
+    interventions: ClassVar[bool] = True
+    NOTE: ClassVar[str]
+
+    num_samples: int = 100
+
+    def min_rows(self, d: int) -> int:
+        """Fewer rows than this say nothing about any regression."""
+        del d
+        return MIN_ROWS
+
+    def shown(self, data: Dataset) -> Float[np.ndarray, " d"]:
+        """What the columns are sorted by, ascending."""
+        raise NotImplementedError
+
+    def __call__(
+        self, key: Key, data: Dataset, knowledge: Constraints, monitor: Monitor | None
+    ) -> Posterior:
+        """One graph, with `num_samples` draws of its functions."""
+        del monitor  # done in seconds
+        check_num_samples(self.num_samples)
+        key_ties, key_functions = jax.random.split(key)
+        priority = ascending(self.shown(data), generator(key_ties))
+        order = constrained_order(priority, precedence(knowledge))
+        return posterior_of_orders(
+            key_functions, data, knowledge, order[None], self.num_samples, self.NOTE
+        )
 
 
 def posterior_of_orders(

@@ -3,21 +3,16 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-import jax
 import numpy as np
 from jaxtyping import Float
 
 from bayesdag.data import Dataset
 from bayesdag.data.sortability import r_squared
-from bayesdag.keys import generator
-from bayesdag.knowledge import Constraints
 from bayesdag.methods import _ordered
-from bayesdag.posterior import Posterior
-from bayesdag.types import Key, Monitor
 
 
 @dataclass(frozen=True)
-class SortR2:
+class SortR2(_ordered.Sorted):
     """A yardstick: variables by ascending R², parents by linear regression with BIC.
 
     R² is the share of a column's variance that is linear in all the others. In simulated
@@ -32,28 +27,15 @@ class SortR2:
         a causal order in additive noise models. NeurIPS 2023.
     """
 
-    honours: ClassVar[frozenset[str]] = _ordered.HONOURS
-    interventions: ClassVar[bool] = True
-
-    num_samples: int = 100
+    NOTE: ClassVar[str] = "the order is that of R² on all other columns"
 
     def min_rows(self, d: int) -> int:
         """With fewer rows every column is a combination of the others: all R² are 1."""
         return max(_ordered.MIN_ROWS, d + 2)
 
-    def __call__(
-        self, key: Key, data: Dataset, knowledge: Constraints, monitor: Monitor | None
-    ) -> Posterior:
-        """One graph, with `num_samples` draws of its functions."""
-        del monitor  # done in seconds
-        _ordered.check_num_samples(self.num_samples)
-        key_ties, key_functions = jax.random.split(key)
-        priority = _ordered.ascending(explained_shares(data), generator(key_ties))
-        order = _ordered.constrained_order(priority, _ordered.precedence(knowledge))
-        note = "the order is that of R² on all other columns"
-        return _ordered.posterior_of_orders(
-            key_functions, data, knowledge, order[None], self.num_samples, note
-        )
+    def shown(self, data: Dataset) -> Float[np.ndarray, " d"]:
+        """R² of every column."""
+        return explained_shares(data)
 
 
 def explained_shares(data: Dataset) -> Float[np.ndarray, " d"]:

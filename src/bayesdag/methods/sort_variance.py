@@ -3,20 +3,15 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-import jax
 import numpy as np
 from jaxtyping import Float
 
 from bayesdag.data import Dataset
-from bayesdag.keys import generator
-from bayesdag.knowledge import Constraints
 from bayesdag.methods import _ordered
-from bayesdag.posterior import Posterior
-from bayesdag.types import Key, Monitor
 
 
 @dataclass(frozen=True)
-class SortVariance:
+class SortVariance(_ordered.Sorted):
     """A yardstick: variables by ascending variance, parents by linear regression with BIC.
 
     It reads the scale of the data on purpose: variances are those of the original units,
@@ -32,29 +27,11 @@ class SortVariance:
         Reisach, Seiler, Weichwald: Beware of the simulated DAG! NeurIPS 2021.
     """
 
-    honours: ClassVar[frozenset[str]] = _ordered.HONOURS
-    interventions: ClassVar[bool] = True
+    NOTE: ClassVar[str] = "the order is that of the variances in original units"
 
-    num_samples: int = 100
-
-    def min_rows(self, d: int) -> int:
-        """Fewer rows than this say nothing about any regression."""
-        del d
-        return _ordered.MIN_ROWS
-
-    def __call__(
-        self, key: Key, data: Dataset, knowledge: Constraints, monitor: Monitor | None
-    ) -> Posterior:
-        """One graph, with `num_samples` draws of its functions."""
-        del monitor  # done in seconds
-        _ordered.check_num_samples(self.num_samples)
-        key_ties, key_functions = jax.random.split(key)
-        priority = _ordered.ascending(variances(data), generator(key_ties))
-        order = _ordered.constrained_order(priority, _ordered.precedence(knowledge))
-        note = "the order is that of the variances in original units"
-        return _ordered.posterior_of_orders(
-            key_functions, data, knowledge, order[None], self.num_samples, note
-        )
+    def shown(self, data: Dataset) -> Float[np.ndarray, " d"]:
+        """Variance of every column."""
+        return variances(data)
 
 
 def variances(data: Dataset) -> Float[np.ndarray, " d"]:
