@@ -13,7 +13,6 @@ Writes `results/neural_scores.json`, tables in `.md` and reliability curves in `
 
 import argparse
 import json
-import platform
 import subprocess
 import time
 from collections.abc import Callable
@@ -21,6 +20,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import jax
 import numpy as np
 from nonlinear import interval
 
@@ -231,9 +231,11 @@ def main() -> None:
     parser.add_argument("--only", nargs="*", default=list(SETTINGS), help="settings")
     parser.add_argument("--num-datasets", type=int, default=6)
     parser.add_argument("--num-bags", type=int, default=4, help="for the first half of the sets")
+    parser.add_argument("--store", type=Path, default=HERE / "neural_scores.json")
+    parser.add_argument("--commit", help="where there is no repository to ask")
     parser.add_argument("--table-only", action="store_true")
     options = parser.parse_args()
-    store = HERE / "neural_scores.json"
+    store = options.store
     document = json.loads(store.read_text()) if store.is_file() else {"cells": []}
     done = {(cell["setting"], cell["seed"]) for cell in document["cells"]}
     for name in [] if options.table_only else options.only:
@@ -243,16 +245,20 @@ def main() -> None:
             started = time.process_time()
             bags = options.num_bags if seed <= options.num_datasets // 2 else 0
             document["cells"] += measure(name, seed, bags)
-            commit = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True)
             document["provenance"] = {
-                "commit": commit.stdout.strip(),
-                "device": f"{platform.machine()} CPU",
+                "commit": options.commit or _commit(),
+                "device": jax.devices()[0].device_kind,
                 "seeds": "1 and on",
             }
             store.write_text(json.dumps(document) + "\n")
             print(f"{name}, seed {seed}: {time.process_time() - started:.0f} CPU s", flush=True)
-    (HERE / "neural_scores.md").write_text(markdown(document))
-    draw_curves(document["cells"], HERE / "neural_scores.svg")
+    store.with_suffix(".md").write_text(markdown(document))
+    draw_curves(document["cells"], store.with_suffix(".svg"))
+
+
+def _commit() -> str:
+    asked = ["git", "rev-parse", "HEAD"]
+    return subprocess.check_output(asked, cwd=HERE, text=True).strip()
 
 
 if __name__ == "__main__":
