@@ -33,10 +33,12 @@ import bayesdag
 from bayesdag import metrics, plugins
 from bayesdag.datasets.synthetic import Synthetic
 from bayesdag.knowledge import Constraints
+from bayesdag.methods.bagged import Bagged
 from bayesdag.methods.collapsed import Collapsed
 from bayesdag.scores.neural import Neural
 
 HERE = Path(__file__).parent
+BAGGED = {"bagged, neural": Bagged.PRESETS["neural"]}
 TRIVIAL = ("empty", "random_order", "sort_variance", "sort_r2")
 COLUMNS = {
     "shd": ("E-SHD", 2),
@@ -140,7 +142,7 @@ def compare(options: argparse.Namespace, cells: list[dict[str, Any]]) -> Iterato
     """Add the cell of every method on every data set that is not there yet, one by one."""
     methods: dict[str, Any] = {"collapsed, neural": neural(**json.loads(options.settings))}
     methods |= {"collapsed, BGe": Collapsed(), **{name: name for name in TRIVIAL}}
-    methods |= {name: name for name in options.also}
+    methods |= {name: BAGGED.get(name, name) for name in options.also}
     done = {tuple(cell[k] for k in CELL) for cell in cells}
     stamp = stamped(options.commit)
     for place, seed, source in sources(options):
@@ -250,7 +252,9 @@ def main() -> None:
     parser.add_argument("--rows", type=int, nargs="+", default=[5000])
     parser.add_argument("--measured", nargs="*", default=[], help="sachs, syntren")
     parser.add_argument("--only", nargs="*", help="methods to run")
-    parser.add_argument("--also", nargs="*", default=[], help="further methods: bayesdag, joint …")
+    parser.add_argument(
+        "--also", nargs="*", default=[], help='further: "bagged, neural", bayesdag …'
+    )
     parser.add_argument("--settings", default="{}", help="of the neural score, as JSON")
     parser.add_argument("--out", type=Path, default=HERE / "results")
     parser.add_argument("--commit", help="where there is no repository to ask")
