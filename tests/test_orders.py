@@ -20,13 +20,12 @@ ORDERS = np.array(list(permutations(range(D))))
 def random_tables(seed: int, d: int, spread: float = 1.0) -> list[NodeTable]:
     """Tables with independent entries: no symmetry that could hide a wrong rule."""
     rng = np.random.default_rng(seed)
-    return [
-        NodeTable(
-            i, (), tuple(j for j in range(d) if j != i), ((),),
-            rng.normal(0, spread, (1, 1 << (d - 1))),
-        )
-        for i in range(d)
-    ]  # fmt: skip
+    result = []
+    for i in range(d):
+        scores = rng.normal(0, spread, (1, 1 << (d - 1)))
+        others = tuple(j for j in range(d) if j != i)
+        result.append(NodeTable(i, (), others, ((),), scores, scores[0]))
+    return result
 
 
 def log_posterior(node_tables, log_weights, penalties) -> np.ndarray:

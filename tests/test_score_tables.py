@@ -1,3 +1,4 @@
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -138,6 +139,18 @@ def test_a_draw_outside_a_core_table_says_so(seed):
     parents, representable = table.draw(np.random.default_rng(0), before, np.zeros(6))
     assert representable.tolist() == [False, True]
     assert not (parents & ~before).any()
+
+
+def test_an_order_outside_a_core_table_gets_less_than_the_node_without_its_core(seed):
+    """Else chains turn the edges of a node with strong parents round."""
+    scores = local_scores(seed, 6)
+    table = tables.tabulate(scores, 0, (1, 2, 3, 4), (5,))
+    alone = [set_score(scores, 0, chosen) for chosen in (set(), {5})]
+    np.testing.assert_allclose(table.bare, alone)
+    strong = replace(table, bare=table.bare - 5000)
+    outside = strong.log_sums(np.zeros(6))[-1]
+    assert (outside <= min(alone) - 5000 - 99).all()
+    assert len(set(outside)) == 1  # an index that is cut off has lost its column
 
 
 def test_every_pair_is_scored_once_and_forbidden_sets_never(seed):

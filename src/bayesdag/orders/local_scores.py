@@ -10,10 +10,19 @@ import numpy as np
 from jaxtyping import Bool, Float, Int, Shaped
 
 from bayesdag.knowledge import Constraints
-from bayesdag.types import Array, ParentSets, Score, Told
+from bayesdag.types import Array, ParentSets, Told
 
 # Further parents that are tried where a score can say which are promising.
 WORTH_TRYING = 5
+
+
+@runtime_checkable
+class Evidence(Protocol):
+    """The part of a score that is asked for here; a sketch has no other."""
+
+    def log_evidence(self, stats: Any, node: int, parents: ParentSets) -> Float[np.ndarray, " m"]:
+        """log evidence of a node with m parent sets."""
+        ...
 
 
 @runtime_checkable
@@ -77,7 +86,7 @@ class LocalScores:
     """
 
     def __init__(
-        self, score: Score, stats: Any, knowledge: Constraints, monitor: Any = None
+        self, score: Evidence, stats: Any, knowledge: Constraints, monitor: Any = None
     ) -> None:
         self._score, self._stats, self.knowledge = score, stats, knowledge
         self._dear = score if isinstance(score, Screening) else None

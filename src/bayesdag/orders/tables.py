@@ -7,9 +7,10 @@ taken from a short list of candidates, and T_i is tabulated for every subset of 
 A node with many strong parents gets a table of another kind: a *core* of parents that are
 taken whenever they precede it, and subsets of the uncertain candidates besides. Its table
 has one row for a core that precedes as a whole, one for every core member that comes later
-and one for every pair; an order beyond that is not representable and gets a value so low
-that chains leave it. Both kinds are addressed alike, by a sum over predecessors: the index
-of node i is `base[i] + Σ_{j before i} stride[i, j]`, cut off at `top[i]`.
+and one for every pair; an order beyond that is not representable and counts as if the whole
+core came later, less a hundred nats: so low that chains leave it. Both kinds are addressed
+alike, by a sum over predecessors: the index of node i is
+`base[i] + Σ_{j before i} stride[i, j]`, cut off at `top[i]`.
 """
 
 from collections.abc import Iterator, Sequence
@@ -26,7 +27,7 @@ from bayesdag.types import JaxArray
 
 # Log posterior of what cannot be: finite, so that sums of it stay numbers in float32.
 IMPOSSIBLE = -1e30
-# Nats below its worst entry that an order outside a core table gets.
+# Nats below the score without the core that an order outside a core table gets.
 OUTSIDE = 100.0
 
 
@@ -61,6 +62,7 @@ class NodeTable:
         uncertain: the other candidates; bit k of a column stands for uncertain[k].
         late: core members that come after the node, by number, for each row.
         scores: score of the rest of the core with each subset; no structure prior in it.
+        bare: score of each subset alone, without any of the core.
     """
 
     node: int
@@ -68,6 +70,7 @@ class NodeTable:
     uncertain: tuple[int, ...]
     late: tuple[tuple[int, ...], ...]
     scores: Float[np.ndarray, "p q"]
+    bare: Float[np.ndarray, " q"]
 
     def weighted(self, penalty: Float[np.ndarray, " d"]) -> Float[np.ndarray, "p q"]:
         """Scores with the log prior of their number of parents."""
@@ -80,11 +83,21 @@ class NodeTable:
         sums = log_subset_sums(self.weighted(penalty))
         if not self.core:
             return sums
-        finite = sums[np.isfinite(sums)]
         # Where a late core member makes the order impossible, so do three of them.
         forced = not np.isfinite(sums).any(axis=1).all()
-        outside = -np.inf if forced else finite.min() - OUTSIDE
+        outside = -np.inf if forced else self._outside(penalty, sums)
         return np.vstack([sums, np.full((1, sums.shape[1]), outside)])[self.row_of_index()]
+
+    def _outside(self, penalty: Float[np.ndarray, " d"], sums: Float[np.ndarray, "p q"]) -> float:
+        """T where three core members or more come later: no more than if all of them did.
+
+        Otherwise chains would turn the edges of a node with strong parents round, and the
+        other nodes would gain what this one does not seem to lose. One number: an index that
+        is cut off has lost its column.
+        """
+        alone = self.bare + penalty[np.bitwise_count(np.arange(len(self.bare)))]
+        values = np.concatenate([alone, sums.ravel()])
+        return float(values[np.isfinite(values)].min()) - OUTSIDE
 
     def row_of_index(self) -> Int[np.ndarray, " r"]:
         """Row of `scores` behind each sum of core strides; one past the end: none."""
@@ -130,9 +143,9 @@ def tabulate(
     """The table of a node: every set it can represent is scored."""
     late, parents = represented(scores.num_variables, core, uncertain)
     values = scores.of_node(node, parents.reshape(-1, scores.num_variables))
-    return NodeTable(
-        node, tuple(core), tuple(uncertain), tuple(late), values.reshape(parents.shape[:2])
-    )
+    values = values.reshape(parents.shape[:2])
+    table = (values[: len(late)], values[-1])
+    return NodeTable(node, tuple(core), tuple(uncertain), tuple(late), *table)
 
 
 def lookup(
@@ -169,11 +182,14 @@ def lookup(
 
 def represented(
     d: int, core: Sequence[int], uncertain: Sequence[int]
-) -> tuple[list[tuple[int, ...]], Bool[np.ndarray, "p q d"]]:
-    """Late core members of each row, and the parent sets of a table."""
+) -> tuple[list[tuple[int, ...]], Bool[np.ndarray, "r q d"]]:
+    """Late core members of each row, and the parent sets of a table.
+
+    Where there is a core, sets without it follow; they have no row of their own.
+    """
     late = [some for size in range(3) for some in combinations(range(len(core)), size)]
     width = 1 << len(uncertain)
-    parents = np.zeros((len(late), width, d), dtype=bool)
+    parents = np.zeros((len(late) + bool(core), width, d), dtype=bool)
     parents[:, :, list(uncertain)] = np.arange(width)[:, None] >> np.arange(len(uncertain)) & 1
     for row, some in enumerate(late):
         parents[row, :, [member for k, member in enumerate(core) if k not in some]] = True
