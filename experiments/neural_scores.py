@@ -13,16 +13,14 @@ Writes `results/neural_scores.json`, tables in `.md` and reliability curves in `
 
 import argparse
 import json
-import subprocess
 import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import jax
 import numpy as np
-from nonlinear import interval
+from nonlinear import interval, stamped
 
 from bayesdag import metrics
 from bayesdag.data import Dataset
@@ -246,19 +244,13 @@ def main() -> None:
             bags = options.num_bags if seed <= options.num_datasets // 2 else 0
             document["cells"] += measure(name, seed, bags)
             document["provenance"] = {
-                "commit": options.commit or _commit(),
-                "device": jax.devices()[0].device_kind,
+                **stamped(options.commit),
                 "seeds": "1 and on",
             }
             store.write_text(json.dumps(document) + "\n")
             print(f"{name}, seed {seed}: {time.process_time() - started:.0f} CPU s", flush=True)
     store.with_suffix(".md").write_text(markdown(document))
     draw_curves(document["cells"], store.with_suffix(".svg"))
-
-
-def _commit() -> str:
-    asked = ["git", "rev-parse", "HEAD"]
-    return subprocess.check_output(asked, cwd=HERE, text=True).strip()
 
 
 if __name__ == "__main__":

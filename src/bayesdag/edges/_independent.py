@@ -1,5 +1,6 @@
 """q(W|p) with independent edges whose logits come from a network: what is common to them."""
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 from jaxtyping import Float
@@ -9,7 +10,7 @@ from bayesdag.types import Array, Graph, Key, Mask, Params, Potentials
 
 
 @dataclass(frozen=True)
-class Independent:
+class Independent(ABC):
     """Independent edges; logits by two hidden layers from whatever `inputs` gives.
 
     Attributes:
@@ -25,13 +26,13 @@ class Independent:
     logit_shift: float = 0.0
     entropy_of_shifted: bool = True
 
+    @abstractmethod
     def num_inputs(self, d: int) -> int:
         """Numbers that the network reads."""
-        raise NotImplementedError
 
+    @abstractmethod
     def inputs(self, potentials: Potentials, permutation: Graph | None) -> Float[Array, " k"]:
         """What the network reads."""
-        raise NotImplementedError
 
     def init(self, key: Key, d: int) -> Params:
         """Weights of the network."""

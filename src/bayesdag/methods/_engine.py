@@ -1,5 +1,6 @@
 """What the paper's two engines have in common: a model, chains over it, and how they start."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from functools import cached_property, partial
 from typing import Any, ClassVar
@@ -16,7 +17,7 @@ from bayesdag.priors import StructurePrior, Uniform
 from bayesdag.types import Array, Key, Keys, Mechanism, Monitor, Noise, Params
 
 
-class Engine:
+class Engine(ABC):
     """A method whose chains move through orders, masks and functions; settings are its fields."""
 
     mechanism: Mechanism
@@ -40,6 +41,7 @@ class Engine:
         """Joint draws of graphs, functions and noise scales."""
         return self.fit_many(key[None], [data], knowledge, monitor)[0]
 
+    @abstractmethod
     def fit_many(
         self,
         keys: Keys,
@@ -48,11 +50,10 @@ class Engine:
         monitor: Monitor | None = None,
     ) -> list[Posterior]:
         """One posterior a data set; all of equal shape, fitted in one compiled run."""
-        raise NotImplementedError
 
+    @abstractmethod
     def start(self, key: Key, num_rows: int, d: int) -> Any:
         """All chains of one data set before the first step."""
-        raise NotImplementedError
 
     @cached_property
     def energy(self) -> Energy:

@@ -3,6 +3,7 @@
 Shared by the yardsticks, which differ only in where the order comes from.
 """
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -25,7 +26,7 @@ MIN_ROWS = 10
 
 
 @dataclass(frozen=True)
-class Sorted:
+class Sorted(ABC):
     """One order, by something that each column shows; parents by linear regression with BIC.
 
     Attributes:
@@ -43,9 +44,9 @@ class Sorted:
         del d
         return MIN_ROWS
 
+    @abstractmethod
     def shown(self, data: Dataset) -> Float[np.ndarray, " d"]:
         """What the columns are sorted by, ascending."""
-        raise NotImplementedError
 
     def __call__(
         self, key: Key, data: Dataset, knowledge: Constraints, monitor: Monitor | None

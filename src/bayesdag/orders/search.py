@@ -149,12 +149,12 @@ def _tucks(trees: ScreenedTrees, order: list[int]) -> list[Change]:
     """
     before = _prefixes(order)
     now = trees.choose(zip(order, before, strict=False))
+    parents = [choice.parents for choice in now]
     tried = [
         (place, segment)
         for place, choice in enumerate(now)
         for later in range(place + 1, len(order))
-        if choice.watched >> order[later] & 1
-        and (segment := _tucked(order, [c.parents for c in now], place, later))
+        if choice.watched >> order[later] & 1 and (segment := _tucked(order, parents, place, later))
     ]
     tasks = [list(zip(new, _prefixes(new, before[place]), strict=False)) for place, new in tried]
     trees.choose(task for some in tasks for task in some)
