@@ -24,9 +24,10 @@ import time
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 import bayesdag
@@ -34,11 +35,17 @@ from bayesdag import metrics, plugins
 from bayesdag.datasets.synthetic import Synthetic
 from bayesdag.knowledge import Constraints
 from bayesdag.methods.bagged import Bagged
+from bayesdag.methods.bayesdag import BayesDAG
 from bayesdag.methods.collapsed import Collapsed
+from bayesdag.methods.joint import Joint
 from bayesdag.scores.neural import Neural
 
 HERE = Path(__file__).parent
-BAGGED = {"bagged, neural": Bagged.PRESETS["neural"]}
+SAMPLED = {
+    "bagged, neural": Bagged.PRESETS["neural"],
+    "bayesdag": BayesDAG(),
+    "joint": Joint(),
+}
 TRIVIAL = ("empty", "random_order", "sort_variance", "sort_r2")
 COLUMNS = {
     "shd": ("E-SHD", 2),
@@ -66,6 +73,14 @@ parents of a draw count as not representable. Mean nats of the sets in question.
 NO_MATTER = 0.5  # nats
 
 
+class Task(NamedTuple):
+    """A data set, the setting it is an example of, and the seed of data and fit."""
+
+    place: dict[str, Any]
+    seed: int
+    source: Any
+
+
 def neural(**settings: Any) -> Collapsed:
     """The collapsed engine with the learned score."""
     return dataclasses.replace(Collapsed.PRESETS["neural"], score=Neural(**settings))
@@ -91,11 +106,22 @@ def judged(posterior: Any, truth: np.ndarray, seconds: float) -> dict[str, Any]:
     }
 
 
-def run(method: Any, source: Any, seed: int) -> dict[str, Any]:
-    """One method on one data set."""
+def run(method: Any, batch: list[Task]) -> list[dict[str, Any]]:
+    """One method on some data sets: all in one compiled run where there are several."""
     started = time.perf_counter()
-    posterior = bayesdag.fit(source.train, method, seed=seed)
-    cell = judged(posterior, source.graph, time.perf_counter() - started)
+    if len(batch) == 1:
+        posteriors = [bayesdag.fit(batch[0].source.train, method, seed=batch[0].seed)]
+    else:
+        datasets = [task.source.train for task in batch]
+        keys = jnp.stack([jax.random.key(task.seed) for task in batch])
+        posteriors = method.fit_many(keys, datasets, Constraints.free(datasets[0].names))
+    seconds = (time.perf_counter() - started) / len(batch)
+    pairs = zip(posteriors, batch, strict=True)
+    return [_cell(method, posterior, task.source, seconds) for posterior, task in pairs]
+
+
+def _cell(method: Any, posterior: Any, source: Any, seconds: float) -> dict[str, Any]:
+    cell = judged(posterior, source.graph, seconds)
     if isinstance(method, Collapsed):
         known = Constraints.free(source.train.names)
         truth = method.log_score_of(source.train, known, source.graph)
@@ -115,8 +141,8 @@ def run(method: Any, source: Any, seed: int) -> dict[str, Any]:
     return cell
 
 
-def sources(options: argparse.Namespace) -> Iterator[tuple[dict[str, Any], int, Any]]:
-    """Setting, seed and data set, one after the other."""
+def tasks(options: argparse.Namespace) -> Iterator[Task]:
+    """The data sets, one after the other."""
     for name in options.measured:
         numbers = range(1, 6) if name == "syntren" else range(1)
         for number in numbers:
@@ -124,7 +150,7 @@ def sources(options: argparse.Namespace) -> Iterator[tuple[dict[str, Any], int, 
             source = plugins.load("datasets", name)(**given)()
             n, d = source.train.values.shape
             place = dict(zip(SETTING, (name, d, "measured", "–", n, "raw"), strict=True))
-            yield place, number, source
+            yield Task(place, number, source)
     settings = itertools.product(
         options.graph, options.sizes, options.mechanism, options.noise, options.rows,
         options.scaling, range(options.first_seed, options.first_seed + options.num_datasets),
@@ -135,36 +161,56 @@ def sources(options: argparse.Namespace) -> Iterator[tuple[dict[str, Any], int, 
             num_test=0, scaling=scaling,
         )(seed)  # fmt: skip
         place = (graph, d, mechanism, noise, rows, scaling)
-        yield dict(zip(SETTING, place, strict=True)), seed, source
+        yield Task(dict(zip(SETTING, place, strict=True)), seed, source)
 
 
 def compare(options: argparse.Namespace, cells: list[dict[str, Any]]) -> Iterator[dict]:
     """Add the cell of every method on every data set that is not there yet, one by one."""
-    methods: dict[str, Any] = {"collapsed, neural": neural(**json.loads(options.settings))}
-    methods |= {"collapsed, BGe": Collapsed(), **{name: name for name in TRIVIAL}}
-    methods |= {name: BAGGED.get(name, name) for name in options.also}
     done = {tuple(cell[k] for k in CELL) for cell in cells}
-    stamp = stamped(options.commit)
-    for place, seed, source in sources(options):
-        for name, method in methods.items():
-            skipped = options.only and name not in options.only
-            if skipped or (*place.values(), seed, name) in done:
-                continue
-            cell = {**place, "seed": seed, "method": name, **stamp, **run(method, source, seed)}
-            cells.append(cell)
-            told = {k: round(cell[k], 3) for k in ("shd", "f1", "num_edges", "seconds")}
-            stages = {k: round(v, 1) for k, v in cell.get("stages", {}).items()}
-            print(f"{place}, seed {seed}, {name}: {told} {stages}", flush=True)
-            yield cell
+    wanted = list(tasks(options))
+    stamp = stamped(options)
+    for name, method in methods(options).items():
+        missing = [t for t in wanted if (*t.place.values(), t.seed, name) not in done]
+        for batch in batches(method, missing):
+            for task, measures in zip(batch, run(method, batch), strict=True):
+                cell = {**task.place, "seed": task.seed, "method": name, **stamp, **measures}
+                cells.append(cell)
+                tell(task, cell)
+                yield cell
 
 
-def stamped(commit: str | None) -> dict[str, str]:
+def methods(options: argparse.Namespace) -> dict[str, Any]:
+    """What is compared, by the name it has in the tables."""
+    found: dict[str, Any] = {"collapsed, neural": neural(**json.loads(options.settings))}
+    found |= {"collapsed, BGe": Collapsed(), **{name: name for name in TRIVIAL}}
+    found |= {name: SAMPLED.get(name, name) for name in options.also}
+    return {name: found[name] for name in options.only or found}
+
+
+def batches(method: Any, missing: list[Task]) -> Iterator[list[Task]]:
+    """Data sets of one shape together where the method takes several, else one by one."""
+    if not hasattr(method, "fit_many"):
+        yield from ([task] for task in missing)
+        return
+    for shape in sorted({task.source.train.values.shape for task in missing}):
+        yield [task for task in missing if task.source.train.values.shape == shape]
+
+
+def tell(task: Task, cell: dict[str, Any]) -> None:
+    """A line on the terminal."""
+    told = {k: round(cell[k], 3) for k in ("shd", "f1", "num_edges", "seconds")}
+    stages = {k: round(v, 1) for k, v in cell.get("stages", {}).items()}
+    print(f"{task.place}, seed {task.seed}, {cell['method']}: {told} {stages}", flush=True)
+
+
+def stamped(options: argparse.Namespace) -> dict[str, str]:
     """Which code runs, and where."""
     asked = ["git", "rev-parse", "HEAD"]
-    commit = commit or subprocess.check_output(asked, cwd=HERE, text=True).strip()
+    commit = options.commit or subprocess.check_output(asked, cwd=HERE, text=True).strip()
     kind = jax.devices()[0].device_kind
-    cores = f"{os.cpu_count()} cores, {platform.machine()}"
-    return {"commit": commit[:7], "device": cores if kind == "cpu" else kind}
+    device = f"{os.cpu_count()} cores, {platform.machine()}" if kind == "cpu" else kind
+    shared = f", one of {options.processes} processes" if options.processes > 1 else ""
+    return {"commit": commit[:7], "device": device + shared}
 
 
 def merged(cells: list[dict[str, Any]], others: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -257,6 +303,7 @@ def main() -> None:
     )
     parser.add_argument("--settings", default="{}", help="of the neural score, as JSON")
     parser.add_argument("--out", type=Path, default=HERE / "results")
+    parser.add_argument("--processes", type=int, default=1, help="sharing the device; noted")
     parser.add_argument("--commit", help="where there is no repository to ask")
     parser.add_argument("--merge", nargs="*", type=Path, help="add these stores; no runs")
     options = parser.parse_args()
