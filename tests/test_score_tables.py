@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bayesdag.knowledge import Constraints, Knowledge
-from bayesdag.orders import tables
+from bayesdag.orders import region, tables
+from bayesdag.orders.candidates import CERTAIN, Limits, choose
 from bayesdag.orders.local_scores import LocalScores
 
 
@@ -151,6 +152,37 @@ def test_an_order_outside_a_core_table_gets_less_than_the_node_without_its_core(
     outside = strong.log_sums(np.zeros(6))[-1]
     assert (outside <= min(alone) - 5000 - 99).all()
     assert len(set(outside)) == 1  # an index that is cut off has lost its column
+
+
+def test_a_core_member_without_which_the_node_does_as_well_is_dispensable():
+    """Alone, or together with another: each of two false parents may cover for the other."""
+    worth = {1: 50.0, 2: 0.5, 3: 0.0, 4: 0.0}
+
+    class Score(MadeUpScore):
+        def log_evidence(self, stats, node, parents):
+            alone = parents @ np.array([0.0, *worth.values(), 0.0])
+            return alone - 40.0 * (parents[:, 3] ^ parents[:, 4])
+
+    scores = LocalScores(Score(0, 6), None, Constraints.free([f"v{i}" for i in range(6)]))
+    table = tables.tabulate(scores, 0, (1, 2, 3, 4), (5,))
+    assert table.dispensable(np.zeros(6), 7.0) == {2, 3, 4}
+    assert table.dispensable(np.zeros(6), 60.0) == {1, 2, 3, 4}
+    assert table.dispensable(100.0 * np.arange(6), 7.0) == set()
+
+
+def test_a_core_that_the_tables_do_not_bear_out_is_given_up(seed):
+    """What a search was sure of cannot be dropped by chains once it is in a core."""
+    d, limits = 9, Limits(plain=4, beside_core=2)
+    scores = local_scores(seed, d, spread=3.0)
+    certain = np.where(np.eye(d, dtype=bool), 0.0, CERTAIN)
+    none_required = np.zeros((d, d), dtype=bool)
+    assert all(choose(certain, none_required, limits).core)
+    lists, found = region._doubted(scores, certain, np.zeros(d), limits, {})
+    kept = [table for table in found if table.core]
+    assert len(kept) < d
+    for table in kept:
+        assert not table.dispensable(np.zeros(d), -np.log1p(-CERTAIN))
+    assert [table.core for table in found] == list(lists.core)
 
 
 def test_every_pair_is_scored_once_and_forbidden_sets_never(seed):

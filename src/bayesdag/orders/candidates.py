@@ -21,6 +21,7 @@ NEGLIGIBLE = 0.001
 WORTH_A_ROUND = 0.01
 # Parents this certain may be taken for granted where a table is crowded.
 CERTAIN = 0.999
+UNCERTAIN = 0.99 * CERTAIN
 # Distinct parent sets of a node on which the others are tried.
 MOST_SETS = 40
 

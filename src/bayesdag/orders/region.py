@@ -32,6 +32,8 @@ MARGIN = 30.0
 NUM_STARTS, SHARE_MOVED = 2, 0.05
 # Times that the search may change the component of the structure prior it works under.
 MAX_CHANGES = 4
+# Times that tables are made again because their cores were no certain parents.
+MAX_DOUBTS = 3
 
 
 @dataclass(frozen=True)
@@ -114,8 +116,7 @@ def explore(key: Key, scores: LocalScores, prior: Components, effort: Effort) ->
         probability = np.maximum(probability, ~scores.knowledge.forbidden * 0.5)
     known: dict[tuple, NodeTable] = {}
     for key_round in jax.random.split(key_rounds, effort.max_rounds):
-        lists = candidates.choose(probability, scores.knowledge.required, effort.limits)
-        node_tables = _tabulate(scores, lists, known)
+        lists, node_tables = _doubted(scores, probability, trees.penalty, effort.limits, known)
         components = prior.near(found[0].graph)
         region = Region(tuple(found), components, lists, node_tables, starts, tuple(history))
         if everyone or history[-1].get("entered") == 0:
@@ -219,6 +220,30 @@ def log_score(scores: LocalScores, prior: Components, graph: Shaped[Array, "d d"
     return float(scores.of_graphs(graphs).sum() + prior.log_prob(graphs)[0])
 
 
+def _doubted(
+    scores: LocalScores,
+    probability: Float[np.ndarray, "d d"],
+    penalty: Float[np.ndarray, " d"],
+    limits: Limits,
+    known: dict,
+) -> tuple[Lists, tuple[NodeTable, ...]]:
+    """Candidates and their tables, without cores that the tables themselves do not bear out.
+
+    Whoever is in a core cannot be dropped by the chains, and the search is no proof.
+    """
+    gap = -np.log1p(-candidates.CERTAIN)
+    for _ in range(MAX_DOUBTS):
+        lists = candidates.choose(probability, scores.knowledge.required, limits)
+        node_tables = _tabulate(scores, lists, known)
+        doubtful = [(j, t.node) for t in node_tables for j in t.dispensable(penalty, gap)]
+        if not doubtful:
+            break
+        at = tuple(np.array(doubtful).T)
+        probability = probability.copy()
+        probability[at] = np.minimum(probability[at], candidates.UNCERTAIN)
+    return lists, node_tables
+
+
 def _tabulate(scores: LocalScores, lists: Lists, known: dict) -> tuple[NodeTable, ...]:
     """Tables of all nodes; those with the lists of an earlier round are not made again."""
     result = []
@@ -271,7 +296,7 @@ def _update(
     for node in range(len(inside)):
         inside[list(lists.inside(node)), node] = True
     seen = drawn.graphs.mean(axis=0)
-    favoured = np.minimum(seen + candidates.WORTH_A_ROUND, 0.99 * candidates.CERTAIN)
+    favoured = np.minimum(seen + candidates.WORTH_A_ROUND, candidates.UNCERTAIN)
     favoured = np.where(seen >= candidates.CERTAIN, seen, favoured)
     updated = np.where(inside, favoured, missing.probability)
     return np.where(refined.graph != 0, np.maximum(updated, 0.5), updated)

@@ -99,6 +99,18 @@ class NodeTable:
         values = np.concatenate([alone, sums.ravel()])
         return float(values[np.isfinite(values)].min()) - OUTSIDE
 
+    def dispensable(self, penalty: Float[np.ndarray, " d"], gap: float) -> set[int]:
+        """Core members, alone or in pairs, whose absence costs no more than `gap` nats.
+
+        Such a member is no certain parent, whatever made it one: the table says so itself.
+        """
+        total = log_subset_sums(self.weighted(penalty))[:, -1]
+        found: set[int] = set()
+        for late, value in zip(self.late[1:], total[1:], strict=True):  # singles come first
+            if value > total[0] - gap and not found & set(late):
+                found |= set(late)
+        return {self.core[k] for k in found}
+
     def row_of_index(self) -> Int[np.ndarray, " r"]:
         """Row of `scores` behind each sum of core strides; one past the end: none."""
         strides = core_strides(len(self.core))
