@@ -48,8 +48,8 @@ SETTINGS: dict[str, dict[str, Any]] = {
 TRUSTED = (np.inf, 8000.0, 2000.0, 500.0)
 NEURAL = "Laplace, then predicted"
 EVIDENCE: dict[str, Callable[[Trained], float]] = {
-    "predicted": lambda family: family.predicted,
-    "Laplace": lambda family: _once(family, family.log_marginal),
+    "predicted": lambda family: float(family.predicted[0]),
+    "Laplace": lambda family: _once(family, family.log_marginal[:, 0]),
     "last layer": lambda family: _once(family, _last_layer(family)),
     NEURAL: lambda family: family.log_evidence,
 }
@@ -67,7 +67,7 @@ def _last_layer(family: Trained) -> np.ndarray:
     h, k = family.networks.bias.shape[-1], len(family.members)
     count = max(float(family.used.sum()), 1.0)
     precision = np.concatenate([np.full(h, h), np.full(k, count), [0.01]])
-    variance = (family.scale / family.spread).astype(float) ** 2
+    variance = (family.scale[:, 0] / family.spread).astype(float) ** 2
     volume = np.linalg.slogdet(family.last.astype(float))[1]
     return family.log_posterior - 0.5 * (volume - np.log(variance[:, None] * precision).sum(axis=1))
 

@@ -144,7 +144,7 @@ def _units(
     held = jnp.broadcast_to(numbers[None, :], residuals.shape)
     x = model.predict(params, graph, residuals, known, held)
     residuals = jnp.where(known[None, :], model.abduct(params, graph, x), residuals)
-    density = model.noise.log_prob(params["noise"], residuals)
+    density = model.log_terms(params, graph, x)
     return residuals, jax.nn.softmax(jnp.where(known[None, :], density, 0.0).sum(axis=1))
 
 

@@ -12,12 +12,15 @@ import jax.numpy as jnp
 from jaxtyping import Bool, Float, Int
 
 from bayesdag.data import Scaling
-from bayesdag.types import Array, Graph, Key, Mechanism, Noise, Params, Rows
+from bayesdag.types import Array, Graph, Key, Mechanism, Noise, Params, Rows, Spreading
 
 
 @dataclass(frozen=True)
 class SCM:
-    """x_i = f_i(parents of i) + noise_i, after scaling."""
+    """x_i = f_i(parents of i) + s_i(parents of i) noise_i, after scaling.
+
+    s_i is 1 but for mechanisms that are `Spreading`.
+    """
 
     mechanism: Mechanism
     noise: Noise
@@ -30,11 +33,14 @@ class SCM:
 
         A cell set by an experimenter says nothing of its mechanism: its term is dropped.
         """
-        scaled = self._scale(x)
-        residual = scaled - self.mechanism(params["mechanism"], scaled, graph)
+        return jnp.where(interventions, 0.0, self.log_terms(params, graph, x)).sum(axis=1)
+
+    def log_terms(self, params: Params, graph: Graph, x: Rows) -> Rows:
+        """Log density of each variable given its parents, in original units."""
+        residual, spread = self._explained(params, graph, x)
         log_scale = jnp.log(jnp.asarray(self.scaling.scale, residual.dtype))
-        terms = self.noise.log_prob(params["noise"], residual) - log_scale[None, :]
-        return jnp.where(interventions, 0.0, terms).sum(axis=1)
+        terms = self.noise.log_prob(params["noise"], residual)
+        return terms - jnp.log(spread) - log_scale[None, :]
 
     def sample(
         self,
@@ -51,9 +57,8 @@ class SCM:
         return self.predict(params, graph, residuals, do_mask, do_values)
 
     def abduct(self, params: Params, graph: Graph, x: Rows) -> Rows:
-        """Residuals, in engine units, that explain the observed rows exactly."""
-        scaled = self._scale(x)
-        return scaled - self.mechanism(params["mechanism"], scaled, graph)
+        """Noise, in engine units, that explains the observed rows exactly."""
+        return self._explained(params, graph, x)[0]
 
     def predict(
         self,
@@ -75,7 +80,8 @@ class SCM:
         forced = self._scale(do_values)
 
         def visit(x: jax.Array, i: Array) -> jax.Array:
-            free = self.mechanism.node(params["mechanism"], x, graph[:, i], i) + residuals[:, i]
+            mean = self.mechanism.node(params["mechanism"], x, graph[:, i], i)
+            free = mean + self._spread(params, x, graph, i) * residuals[:, i]
             return x.at[:, i].set(jnp.where(do_mask[i], forced[:, i], free))
 
         start = jnp.asarray(jnp.zeros_like(residuals) if known is None else self._scale(known))
@@ -86,6 +92,22 @@ class SCM:
             count = (visits >= 0).sum()
             scaled = jax.lax.fori_loop(0, count, lambda k, x: visit(x, visits[k]), start)
         return self._unscale(scaled)
+
+    def _explained(self, params: Params, graph: Graph, x: Rows) -> tuple[Rows, Rows]:
+        """Noise behind the rows, and its factor."""
+        scaled = self._scale(x)
+        residual = scaled - self.mechanism(params["mechanism"], scaled, graph)
+        if not isinstance(self.mechanism, Spreading):
+            return residual, jnp.ones_like(residual)
+        params, scaled, graph = jax.tree.map(jnp.asarray, (params, scaled, graph))
+        nodes = jnp.arange(graph.shape[0])
+        spread = jax.lax.map(lambda i: self._spread(params, scaled, graph, i), nodes).T
+        return residual / spread, spread
+
+    def _spread(self, params: Params, x: Rows, graph: Graph, i: Array) -> Array:
+        if not isinstance(self.mechanism, Spreading):
+            return jnp.ones_like(x[:, 0])
+        return self.mechanism.node_spread(params["mechanism"], x, graph[:, i], i)
 
     def _scale(self, x: Rows) -> Rows:
         # Centred in the precision of the input: a large shift would cancel in float32.

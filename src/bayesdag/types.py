@@ -81,6 +81,15 @@ class Mechanism(Protocol):
 
 
 @runtime_checkable
+class Spreading(Protocol):
+    """A mechanism that says how far the noise reaches, too, given the parents."""
+
+    def node_spread(self, params: Params, x: Rows, parents: Shaped[Array, " d"], i: Any) -> Array:
+        """Factor of the noise of variable `i` in every row."""
+        ...
+
+
+@runtime_checkable
 class Noise(Protocol):
     """Density of the residuals, one independent component a variable."""
 

@@ -8,6 +8,9 @@ from jaxtyping import Float, Shaped
 
 from bayesdag.types import Array, Graph, Key, Params, Rows
 
+# Log factor by which the noise may reach further, or less far, than usual.
+MOST_SPREAD = 3.0
+
 
 @dataclass(frozen=True)
 class Networks:
@@ -15,6 +18,8 @@ class Networks:
 
     z are the variables in `members[i]`, those that are parents of i in the graph; the others
     count as zero. Parameters grow with the number of members, not with that of variables.
+    Where they are given, `spread_units`, `spread_slopes` and `spread_intercept` make of the
+    same units the logarithm of a factor of the noise.
 
     Attributes:
         width: hidden units of every variable.
@@ -48,10 +53,26 @@ class Networks:
         self, params: Params, x: Rows, parents: Shaped[Array, " d"], i: Array
     ) -> Float[Array, " n"]:
         """Mean of variable `i`; only its members are looked at."""
+        units, z = self._seen(params, x, parents, i)
+        return units @ params["second"][i] + z @ params["slopes"][i] + params["intercept"][i]
+
+    def node_spread(
+        self, params: Params, x: Rows, parents: Shaped[Array, " d"], i: Array
+    ) -> Float[Array, " n"]:
+        """Factor of the noise of variable `i`; 1 where the parameters say nothing of it."""
+        if "spread_units" not in params:
+            return jnp.ones_like(x[:, 0])
+        units, z = self._seen(params, x, parents, i)
+        weighed = units @ params["spread_units"][i] + z @ params["spread_slopes"][i]
+        weighed += params["spread_intercept"][i]
+        return jnp.exp(jnp.clip(weighed, -MOST_SPREAD, MOST_SPREAD))
+
+    @staticmethod
+    def _seen(params: Params, x: Rows, parents: Shaped[Array, " d"], i: Array):
+        """Hidden units, and the parents themselves."""
         members = params["members"][i]
         z = x[:, members] * (parents[members] != 0).astype(x.dtype)[None, :]
-        units = jax.nn.relu(z @ params["first"][i] + params["bias"][i][None, :])
-        return units @ params["second"][i] + z @ params["slopes"][i] + params["intercept"][i]
+        return jax.nn.relu(z @ params["first"][i] + params["bias"][i][None, :]), z
 
 
 build = Networks

@@ -56,8 +56,11 @@ class Scored(NamedTuple):
     """What is known of families after training; a leading dimension for each.
 
     Attributes:
-        log_evidence: of all rows: mean over the folds of `log_marginal` and what it predicts.
-        predicted: log density of every row by the network that has not seen it.
+        log_evidence: of all rows: mean over the folds of `log_marginal` and what it predicts,
+            and over noise of one scale and of an uneven one, equally probable beforehand.
+        log_odds: of the uneven scale.
+        predicted: log density of the rows by networks that have not seen them, with one scale
+            and with an uneven one; so are the next fields with a last dimension of two.
         could_add: gain in nats of a linear regression of the residuals on curves of each
             variable: quick, blind to products, good enough to say which to try first.
         networks: one for each fold, inputs in engine units, standardised target.
@@ -69,20 +72,23 @@ class Scored(NamedTuple):
         spread: of the target.
         last: curvature of the last layer, inputs whitened.
         whitening: Cholesky factor of the covariance of the inputs.
+        uneven: weights of units and inputs in the log factor of the uneven scale.
     """
 
     log_evidence: Float[Array, " b"]
-    predicted: Float[Array, " b"]
+    log_odds: Float[Array, " b"]
+    predicted: Float[Array, "b 2"]
     could_add: Float[Array, "b d"]
     networks: Network
     log_posterior: Float[Array, "b f"]
-    log_marginal: Float[Array, "b f"]
-    scale: Float[Array, "b f"]
-    degrees: Int[Array, "b f"]
+    log_marginal: Float[Array, "b f 2"]
+    scale: Float[Array, "b f 2"]
+    degrees: Int[Array, "b f 2"]
     centre: Float[Array, "b f"]
     spread: Float[Array, "b f"]
     last: Float[Array, "b f q q"]
     whitening: Float[Array, "b f k k"]
+    uneven: Float[Array, "b f q"]
 
 
 class Given(NamedTuple):
@@ -155,12 +161,16 @@ def _score(folds: Folds, group: Families, given: Given, plan: Plan) -> Scored:
     trained, density, residual = jax.vmap(partial(_one, folds, plan))(group, given)
     every = folds.observed.reshape(-1, folds.observed.shape[-1])
     weight = jnp.moveaxis(every[:, group.node], 1, 0)
+    predicted = (density * weight[:, :, None]).sum(axis=1)
+    networks, log_posterior, log_marginal, *rest = trained
+    both = log_marginal.mean(axis=1) + predicted / log_marginal.shape[1]
+    log_odds = both[:, 1] - both[:, 0]
+    residual = jnp.where(log_odds[:, None] > 0, residual[:, :, 1], residual[:, :, 0])
     gains = (residual * weight) @ folds.curves
     gains = 0.5 * (gains**2).reshape(weight.shape[0], -1, NUM_CURVES).sum(axis=2)
-    predicted = (density * weight).sum(axis=1)
-    networks, log_posterior, log_marginal, *rest = trained
-    evidence = log_marginal.mean(axis=1) + predicted / log_marginal.shape[1]
-    return Scored(evidence, predicted, gains, networks, log_posterior, log_marginal, *rest)
+    evidence = both[:, 0] + jax.nn.softplus(log_odds) - jnp.log(2.0)
+    known = (evidence, log_odds, predicted, gains)
+    return Scored(*known, networks, log_posterior, log_marginal, *rest)
 
 
 def _one(folds: Folds, plan: Plan, family: Families, given: Given):
@@ -188,12 +198,13 @@ def _one(folds: Folds, plan: Plan, family: Families, given: Given):
             by.spread,
             fit.last,
             by.root,
+            _units.in_engine_units(by, fit.network._replace(second=fit.uneven)).second,
         )
         return trained, density - jnp.log(by.spread), residual
 
     numbers = jnp.arange(folds.values.shape[0])
     trained, density, residual = jax.vmap(held_out)(numbers, given.networks)
-    return trained, density.reshape(-1), residual.reshape(-1)
+    return trained, density.reshape(-1, 2), residual.reshape(-1, 2)
 
 
 def _at_once(folds: Folds, group: Families, plan: Plan) -> int:

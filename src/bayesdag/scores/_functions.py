@@ -2,6 +2,7 @@
 
 import numpy as np
 from jaxtyping import Float, Int
+from scipy.special import expit
 
 from bayesdag.scores._crossfit import SIZES
 from bayesdag.scores._networks import DEGREES, JITTER
@@ -36,6 +37,8 @@ def _drawn(
 ) -> dict[str, np.ndarray]:
     """Draws of one family, in engine units: a fold's network, its last layer varied.
 
+    Noise has one scale or an uneven one, as probable as the rows make them.
+
     With A the curvature at the fit, the last layer given the hidden units is
     N(second, σ² A₂₂⁻¹); `last` is A₂₂.
     """
@@ -43,7 +46,10 @@ def _drawn(
     first, bias, second = (np.asarray(leaf, float)[at] for leaf in family.networks)
     k, h = first.shape[1:]
     spread = family.spread[at].astype(float)
-    scale = family.scale[at] * np.sqrt(num_rows / rng.chisquare(num_rows, size=num))
+    uneven = rng.random(num) < expit(family.log_odds)
+    kind = at, uneven.astype(int)
+    scale = family.scale[kind] * np.sqrt(num_rows / rng.chisquare(num_rows, size=num))
+    factor = (family.uneven[at] * uneven[:, None]).astype(np.float32)
     noise = rng.standard_normal(second.shape)[..., None]
     noise = (_inverse_roots(family.last.astype(float))[at] @ noise)[..., 0]
     noise *= (scale / spread)[:, None]
@@ -57,8 +63,11 @@ def _drawn(
         "second": second[:, :h].astype(np.float32),
         "slopes": second[:, h : h + k].astype(np.float32),
         "intercept": (family.centre[at] + second[:, -1]).astype(np.float32),
+        "spread_units": factor[:, :h],
+        "spread_slopes": factor[:, h : h + k],
+        "spread_intercept": factor[:, -1],
         "log_scale": np.log(scale).astype(np.float32),
-        "log_degrees": np.log(DEGREES)[family.degrees[at]].astype(np.float32),
+        "log_degrees": np.log(DEGREES)[family.degrees[kind]].astype(np.float32),
     }
 
 
@@ -71,7 +80,7 @@ def _inverse_roots(matrices: Float[np.ndarray, "f q q"]) -> Float[np.ndarray, "f
 
 def _widened(name: str, leaf: np.ndarray, widest: int) -> np.ndarray:
     """Filled up to the size of the largest parent set."""
-    if name not in ("members", "first", "slopes"):
+    if name not in ("members", "first", "slopes", "spread_slopes"):
         return leaf
     missing = widest - leaf.shape[1]
     return np.pad(leaf, [(0, 0), (0, missing)] + [(0, 0)] * (leaf.ndim - 2))

@@ -3,7 +3,9 @@
 A hidden layer of rectifiers beside a linear part, on whitened inputs. Several random starts
 take Levenberg-Marquardt steps on few rows, the best of them by its training loss goes on with
 all rows, and its last steps weigh the rows, so that outliers pull less where the residuals
-have heavy tails. Everything here is for ONE network; `jax.vmap` trains thousands at once.
+have heavy tails. What is left is described twice: by noise of one scale, and by noise whose
+scale depends on the inputs. Everything here is for ONE network; `jax.vmap` trains thousands
+at once.
 
 All networks share the same random numbers: what luck there is cancels in comparisons, and
 programs without random numbers compile in half the time.
@@ -15,9 +17,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from scipy.special import gammaln
 
+from bayesdag.scores import _uneven
 from bayesdag.types import Array
 
 # Degrees of freedom that residuals may have; the last is as good as Gaussian.
@@ -76,8 +79,8 @@ class Rows(NamedTuple):
 class Tails(NamedTuple):
     """Scale of the residuals, and which of `DEGREES` suits them."""
 
-    scale: Float[Array, ""]
-    which: Array
+    scale: Float[Array, "*two"]
+    which: Int[Array, "*two"]
 
 
 class Fit(NamedTuple):
@@ -85,20 +88,23 @@ class Fit(NamedTuple):
 
     Attributes:
         network: on whitened inputs, for a standardised target.
-        tails: of the residuals.
+        tails: of the residuals, as they are and over their uneven scale.
+        uneven: weights of the features in the log factor of that scale.
         inverse: of the Cholesky factor of the curvature; its square, times the squared scale,
             is the covariance of the parameters.
         last: curvature of the last layer, hidden units given.
         log_posterior: of the training rows, up to a constant.
-        log_marginal: of the training rows: log posterior and Laplace's volume.
+        log_marginal: of the training rows, with one scale and with an uneven one: log
+            posterior and Laplace's volume.
     """
 
     network: Network
     tails: Tails
+    uneven: Float[Array, " q"]
     inverse: Float[Array, "p p"]
     last: Float[Array, "q q"]
     log_posterior: Float[Array, ""]
-    log_marginal: Float[Array, ""]
+    log_marginal: Float[Array, "2"]
 
 
 def fit(rows: Rows, used: Array, given: Network, known: Array, plan: Plan) -> Fit:
@@ -145,17 +151,21 @@ def _take(networks: Network, which: Array) -> Network:
     return jax.tree.map(lambda leaf: leaf[which], networks)
 
 
-def log_density(fitted: Fit, rows: Rows) -> tuple[Array, Array]:
+def log_density(fitted: Fit, rows: Rows) -> tuple[Float[Array, "n 2"], Float[Array, "n 2"]]:
     """Log predictive density of each row, and its residual in units of the scale.
 
-    The uncertainty of the parameters widens the density: σ² (1 + leverage).
+    First with one scale, then with an uneven one. The uncertainty of the parameters widens
+    the density: σ² (1 + leverage).
     """
     residual = rows.target - means(fitted.network, rows.inputs)
     slopes = _slopes(fitted.network, rows.inputs)
     wider = jnp.sqrt(1 + (dot(slopes, fitted.inverse.T) ** 2).sum(axis=1))
-    standard = residual / (fitted.tails.scale * wider)
-    density = _log_student(standard, fitted.tails.which)
-    return density - jnp.log(fitted.tails.scale * wider), residual / fitted.tails.scale
+    factor = _uneven.log_factor(_features(fitted.network, rows.inputs), fitted.uneven)
+    factor = jnp.exp(jnp.stack([jnp.zeros_like(factor), factor], axis=1))
+    scale = fitted.tails.scale[None, :] * factor
+    wide = scale * wider[:, None]
+    density = _log_student(residual[:, None] / wide, fitted.tails.which[None, :]) - jnp.log(wide)
+    return density, residual[:, None] / scale
 
 
 def means(network: Network, inputs: Float[Array, "n k"]) -> Float[Array, " n"]:
@@ -303,9 +313,26 @@ def _finished(network: Network, rows: Rows, used: Array) -> Fit:
     log_posterior = log_likelihood - penalty
     # Half the log determinant of the curvature over that of the prior.
     shrinkage = jnp.log(jnp.diagonal(root)).sum() - 0.5 * jnp.log(prior).sum()
-    tails = tails._replace(scale=tails.scale / jnp.sqrt(left))
+    both, uneven, gain = _both(network, rows, residual, tails, log_likelihood)
+    both = both._replace(scale=both.scale / jnp.sqrt(left))
+    log_marginal = log_posterior - shrinkage + jnp.stack([jnp.zeros_like(gain), gain])
     q = len(network.second)
-    return Fit(network, tails, inverse, matrix[-q:, -q:], log_posterior, log_posterior - shrinkage)
+    last = matrix[-q:, -q:]
+    return Fit(network, both, uneven, inverse, last, log_posterior, log_marginal)
+
+
+def _both(
+    network: Network, rows: Rows, residual: Array, tails: Tails, log_likelihood: Array
+) -> tuple[Tails, Float[Array, " q"], Float[Array, ""]]:
+    """Tails with one scale and with an uneven one, and what the latter adds to the evidence."""
+    features = _features(network, rows.inputs)
+    degrees = jnp.asarray(DEGREES, residual.dtype)[tails.which]
+    uneven = _uneven.fit(features, residual / tails.scale, rows.weight, degrees)
+    factor = _uneven.log_factor(features, uneven.weights)
+    evened, found = _tails(residual * jnp.exp(-factor), rows.weight)
+    found = found - (rows.weight * factor).sum()
+    both = jax.tree.map(lambda a, b: jnp.stack([a, b]), tails, evened)
+    return both, uneven.weights, found - log_likelihood + uneven.price
 
 
 def _pull(network: Network, rows: Rows) -> Float[Array, " n"]:

@@ -26,17 +26,19 @@ class Trained(NamedTuple):
     members: Int32[np.ndarray, " k"]
     used: Float[np.ndarray, " k"]
     log_evidence: float
-    predicted: float
+    log_odds: float
+    predicted: Float[np.ndarray, "2"]
     could_add: Float[np.ndarray, " d"]
     networks: Network
     log_posterior: Float[np.ndarray, " f"]
-    log_marginal: Float[np.ndarray, " f"]
-    scale: Float[np.ndarray, " f"]
-    degrees: Int[np.ndarray, " f"]
+    log_marginal: Float[np.ndarray, "f 2"]
+    scale: Float[np.ndarray, "f 2"]
+    degrees: Int[np.ndarray, "f 2"]
     centre: Float[np.ndarray, " f"]
     spread: Float[np.ndarray, " f"]
     last: Float[np.ndarray, "f q q"]
     whitening: Float[np.ndarray, "f k k"]
+    uneven: Float[np.ndarray, "f q"]
 
 
 def entries(group: Families, scored: Scored) -> list[Trained]:
@@ -44,13 +46,8 @@ def entries(group: Families, scored: Scored) -> list[Trained]:
     members, used = np.asarray(group.members), np.asarray(group.used)
     result = []
     for row in range(len(members)):
-        evidence, predicted, could_add, networks, *rest = jax.tree.map(
-            lambda leaf, r=row: leaf[r], scored
-        )
-        inputs = members[row], used[row]
-        result.append(
-            Trained(*inputs, float(evidence), float(predicted), could_add, networks, *rest)
-        )
+        evidence, odds, *rest = jax.tree.map(lambda leaf, r=row: leaf[r], scored)
+        result.append(Trained(members[row], used[row], float(evidence), float(odds), *rest))
     return result
 
 
