@@ -221,6 +221,18 @@ def test_standardised_columns_have_mean_zero_and_variance_one_on_the_training_ro
     np.testing.assert_allclose(do, units.apply(same), rtol=1e-7, atol=1e-9)
 
 
+def test_uneven_noise_reaches_as_far_as_the_parents_say():
+    benchmark = Synthetic(noise="uneven", num_train=4000, num_test=0)(0)
+    truth, rows = benchmark.truth, benchmark.train.values
+    for j, parents in enumerate(benchmark.graph.T):
+        own = rows[:, parents != 0]
+        residual = (rows[:, j] - truth.functions[j](own)) / truth.noise_scale[j]
+        spread = truth.spreads[j](own)
+        assert (spread.std() > 0) == parents.any()
+        assert np.exp(-1) <= spread.min() <= spread.max() <= np.exp(1)
+        assert stats.kstest(residual / spread, "norm").pvalue > 1e-4
+
+
 def test_an_internally_standardised_model_has_unit_columns_on_fresh_rows():
     benchmark = Synthetic(scaling="internal", num_train=4000, num_test=4000)(0)
     for rows in (benchmark.train.values, benchmark.test.values):
@@ -305,7 +317,7 @@ def test_values_may_be_set_row_by_row_and_come_back_exactly():
     [
         ({"graph": "tree"}, "no graph is called 'tree'; there are: er, sf"),
         ({"mechanism": "cubic"}, "no mechanism is called 'cubic'"),
-        ({"noise": "cauchy"}, "there are: gaussian, laplace, student_t"),
+        ({"noise": "cauchy"}, "there are: gaussian, laplace, student_t, uneven"),
         ({"scaling": "none"}, "there are: raw, standardised, internal"),
         ({"num_variables": 4}, "room for 0 to 1.5 edges a node"),
         ({"num_variables": 1}, "num_variables is 1; it must be 2 or more"),

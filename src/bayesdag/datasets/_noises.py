@@ -1,8 +1,11 @@
-"""Noise of the generators: independent draws of mean 0 and variance 1, by name."""
+"""Noise of the generators: independent draws of mean 0 and variance 1, by name.
+
+Uneven noise is Gaussian noise whose scale depends on the parents.
+"""
 
 import numpy as np
 
-from bayesdag.datasets._truth import Draws
+from bayesdag.datasets._truth import Draws, Function
 
 DEGREES_OF_FREEDOM = 5  # heavy tails with a finite kurtosis (9)
 
@@ -23,4 +26,16 @@ def student_t(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
     return unit * rng.standard_t(DEGREES_OF_FREEDOM, shape)
 
 
-NOISES: dict[str, Draws] = {"gaussian": gaussian, "laplace": laplace, "student_t": student_t}
+def spread(rng: np.random.Generator, num_parents: int) -> Function:
+    """Factor of uneven noise: a smooth step along a random direction, 1/e to e."""
+    direction = rng.standard_normal(num_parents) / np.sqrt(max(num_parents, 1))
+    return lambda parents: np.exp(np.tanh(parents @ direction))
+
+
+UNEVEN = "uneven"
+NOISES: dict[str, Draws] = {
+    "gaussian": gaussian,
+    "laplace": laplace,
+    "student_t": student_t,
+    UNEVEN: gaussian,
+}

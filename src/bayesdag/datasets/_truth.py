@@ -15,13 +15,14 @@ Draws = Callable[[np.random.Generator, tuple[int, ...]], np.ndarray]  # mean 0, 
 
 @dataclass(frozen=True, eq=False)
 class Truth:
-    """x_j = f_j(parents of j) + noise_j, sampled sources first.
+    """x_j = f_j(parents of j) + s_j(parents of j) noise_j, sampled sources first.
 
     Attributes:
         graph: `graph[i, j] = 1` means i -> j.
         functions: f_j of the parents' columns in ascending order, one a variable.
         noise: independent draws of mean 0 and variance 1.
-        noise_scale: standard deviation of each variable's noise.
+        noise_scale: standard deviation of each variable's noise, before s_j.
+        spreads: s_j of the parents' columns, one a variable; None: 1.
         inner: applied to each variable as it arises, so its children see the scaled values
             (an internally standardised model); None changes nothing.
         outer: applied to finished rows, so the functions see the unscaled values; None
@@ -32,6 +33,7 @@ class Truth:
     functions: tuple[Function, ...]
     noise: Draws
     noise_scale: Float[np.ndarray, " d"]
+    spreads: tuple[Function, ...] | None = None
     inner: Scaling | None = None
     outer: Scaling | None = None
 
@@ -76,7 +78,9 @@ class Truth:
         return replace(self, inner=Scaling(shift, scale))
 
     def _raw(self, j: int, x: np.ndarray, noise: np.ndarray) -> np.ndarray:
-        return self.functions[j](x[:, np.flatnonzero(self.graph[:, j])]) + noise[:, j]
+        parents = x[:, np.flatnonzero(self.graph[:, j])]
+        spread = 1.0 if self.spreads is None else self.spreads[j](parents)
+        return self.functions[j](parents) + spread * noise[:, j]
 
 
 def _unit(graph: np.ndarray) -> Scaling:

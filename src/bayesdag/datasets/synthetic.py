@@ -46,7 +46,8 @@ class Synthetic:
         edges_per_node: e; "er" has e d edges, "sf" e d - e (e + 1) / 2.
         expected: e d edges in expectation instead of an exact number.
         mechanism: "mlp", "linear", "signed_linear", "gp", "sigmoid" or "additive".
-        noise: "gaussian", "laplace" or "student_t".
+        noise: "gaussian", "laplace", "student_t", or "uneven": Gaussian with a scale that
+            depends on the parents.
         noise_variance: of every variable; None draws one each from InvGamma(1.5, 1).
         scaling: "raw", "standardised" or "internal".
         num_train: rows to learn from.
@@ -118,11 +119,15 @@ class Synthetic:
         rng = self._stream(seed, "functions")
         num_parents = graph.sum(axis=0).tolist()
         functions = (draw_function(rng, k) if k else _mechanisms.zero for k in num_parents)
+        functions, spreads = tuple(functions), None
+        if self.noise == _noises.UNEVEN:
+            spreads = tuple(_noises.spread(rng, k) for k in num_parents)
         truth = Truth(
             graph=graph,
-            functions=tuple(functions),
+            functions=functions,
             noise=_noises.NOISES[self.noise],
             noise_scale=np.sqrt(self._noise_variances(seed)),
+            spreads=spreads,
         )
         if self.scaling == "internal":
             return truth.standardised_inside(self._stream(seed, "population"), NUM_POPULATION)

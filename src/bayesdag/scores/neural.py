@@ -5,7 +5,8 @@ folds but one: the first term is Laplace's approximation around them, which char
 every parameter that the rows determine, the second is their predictive density of the fold
 they have not seen, which charges for what Laplace overlooks. The mean over the folds is the
 evidence: no penalty constant, no assumption on the shape of the functions beyond one hidden
-layer, and tails of the noise as the residuals show them.
+layer, tails of the noise as the residuals show them, and a scale of the noise that may depend
+on the parents.
 """
 
 from collections import OrderedDict
@@ -57,6 +58,9 @@ class Stats:
 class Neural:
     """Evidence of small networks, half integrated, half predicted; Student-t or Gaussian noise.
 
+    x = f(parents) + s(parents) · noise; that s is 1 and that it is not are equally probable
+    beforehand, family by family. Taken for constant where it is not, the scale makes wrong
+    directions look right.
     Networks come close to a function but not arbitrarily so, and what they miss is worth
     more nats the more rows there are. Evidence is therefore coarsened (Miller & Dunson, 2019,
     "Robust Bayesian inference via coarsening").
