@@ -9,7 +9,16 @@ from scipy import integrate, optimize, stats
 from bayesdag.data import Dataset, Scaling
 from bayesdag.mechanisms.networks import Networks
 from bayesdag.noises.tailed import Tailed
-from bayesdag.scores import _additive, _crossfit, _functions, _networks, _trained, _uneven, _units
+from bayesdag.scores import (
+    _additive,
+    _crossfit,
+    _functions,
+    _networks,
+    _shapes,
+    _trained,
+    _uneven,
+    _units,
+)
 from bayesdag.scores.neural import Neural
 from bayesdag.types import InputError
 
@@ -68,9 +77,9 @@ def test_the_evidence_is_one_half_of_the_rows_and_the_other_given_it_by_hand():
         new = _units.whitened(by, test, jnp.asarray(folds[held_out][:, 3]), rows[2], used)
         slopes = np.asarray(_networks._slopes(fit.network, new.inputs), float)
         leverage = ((np.asarray(fit.inverse, float) @ slopes.T) ** 2).sum(axis=0)
-        scale = float(fit.tails.scale[0]) * np.sqrt(1 + leverage)
+        scale = float(fit.shape.scale[0]) * np.sqrt(1 + leverage)
         residual = np.asarray(new.target - _networks.means(fit.network, new.inputs), float)
-        degrees = _networks.DEGREES[int(fit.tails.which[0])]
+        degrees = _shapes.DEGREES[int(fit.shape.which[0])]
         total += stats.t.logpdf(residual, degrees, scale=scale).sum()
         total += marginal(fit, whitened, used)
         total -= (len(residual) + len(inputs)) * np.log(float(by.spread))
@@ -81,7 +90,7 @@ def test_the_evidence_is_one_half_of_the_rows_and_the_other_given_it_by_hand():
 
 def marginal(fit, rows, used):
     """Laplace's approximation, in double precision and from its formula."""
-    network, degrees = fit.network, _networks.DEGREES[int(fit.tails.which[0])]
+    network, degrees = fit.network, _shapes.DEGREES[int(fit.shape.which[0])]
     residual = np.asarray(rows.target - _networks.means(network, rows.inputs), float)
 
     def log_likelihood(log_scale):
@@ -359,6 +368,27 @@ def test_tailed_noise_is_students_distribution(degrees, key):
     assert integrate.trapezoid(whole[:, 0], grid) == pytest.approx(1, abs=1e-3)
     drawn = np.asarray(Tailed().sample(params, key, (4000, 1)))[:, 0]
     assert stats.kstest(drawn / 2, stats.t(degrees).cdf).pvalue > 1e-4
+
+
+@pytest.mark.parametrize("which", [0, 3, 4, 15, 27])
+def test_noise_that_leans_to_one_side_has_mean_zero_and_is_found(which, key):
+    """Drawn by the noise, described by the score, integrated by hand."""
+    shape = {"log_degrees": _shapes.DEGREES[which], "log_skew": _shapes.SKEW[which]}
+    params = {name: jnp.log(jnp.array([value])) for name, value in shape.items()}
+    params["log_scale"] = jnp.log(jnp.array([0.5]))
+    grid = np.sinh(np.linspace(-9, 9, 20_001))
+    density = np.exp(np.asarray(Tailed().log_prob(params, jnp.asarray(grid, jnp.float32)[:, None])))
+    assert integrate.trapezoid(density[:, 0], grid) == pytest.approx(1, abs=1e-3)
+    assert integrate.trapezoid(density[:, 0] * grid, grid) == pytest.approx(0, abs=5e-3)
+    told = _shapes.log_density(jnp.asarray(grid, jnp.float32) / 0.5, jnp.asarray(which))
+    np.testing.assert_allclose(np.exp(told) / 0.5, density[:, 0], atol=1e-4)
+    cumulative = integrate.cumulative_trapezoid(density[:, 0], grid, initial=0)
+    drawn = np.asarray(Tailed().sample(params, key, (4000, 1)))[:, 0]
+    assert stats.kstest(drawn, lambda x: np.interp(x, grid, cumulative)).pvalue > 1e-4
+    found, value = jax.jit(_shapes.fit)(jnp.asarray(drawn), jnp.ones(4000))
+    assert float(found.scale) == pytest.approx(0.5, rel=0.2)
+    assert value >= np.log(np.interp(drawn, grid, density[:, 0])).sum() - 1
+    np.testing.assert_allclose(_shapes.SKEW[int(found.which)], _shapes.SKEW[which], rtol=0.4)
 
 
 def test_settings_that_make_no_sense_are_refused():

@@ -1,4 +1,4 @@
-"""Noise with tails of its own for every variable: Student-t with free degrees."""
+"""Noise with a shape of its own for every variable: how heavy its tails, which side it leans to."""
 
 from dataclasses import dataclass
 
@@ -10,9 +10,11 @@ from bayesdag.types import Array, Key, Params, Rows
 
 @dataclass(frozen=True)
 class Tailed:
-    """Residuals σ_i · t(ν_i), stored as log σ_i and log ν_i; ν_i is at least 3.
+    """Residuals σ_i · z_i, z_i of mean 0 from two halves of Student-t distributions.
 
-    A large ν is Gaussian noise, for which nothing is lost.
+    Above its mode z is spread a_i times as far as a t(ν_i), below it 1 / a_i times; stored as
+    log σ_i, log ν_i and log a_i; ν_i is at least 3. Large ν and a = 1 are Gaussian noise, for
+    which nothing is lost. Without log a_i there is no skew.
     """
 
     def init(self, key: Key, d: int) -> Params:
@@ -23,16 +25,30 @@ class Tailed:
     def log_prob(self, params: Params, residual: Rows) -> Rows:
         """Log density of each residual."""
         log_scale = params["log_scale"][None, :]
-        degrees = jnp.exp(params["log_degrees"])[None, :]
-        standard = residual * jnp.exp(-log_scale)
+        degrees, skew, mode = (leaf[None, :] for leaf in _shape(params))
+        above = residual * jnp.exp(-log_scale) - mode
+        halves = above / jnp.where(above > 0, skew, 1 / skew)
         constant = _log_gamma_ratio(degrees / 2) - 0.5 * jnp.log(degrees * jnp.pi)
-        return constant - log_scale - 0.5 * (degrees + 1) * jnp.log1p(standard**2 / degrees)
+        constant = constant + jnp.log(2 / (skew + 1 / skew)) - log_scale
+        return constant - 0.5 * (degrees + 1) * jnp.log1p(halves**2 / degrees)
 
     def sample(self, params: Params, key: Key, shape: tuple[int, ...]) -> Rows:
         """Residuals of shape (n, d)."""
-        scale, degrees = jnp.exp(params["log_scale"]), jnp.exp(params["log_degrees"])
-        drawn = jax.random.t(key, degrees[None, :], shape, dtype=scale.dtype)
-        return scale[None, :] * drawn
+        key_size, key_side = jax.random.split(key)
+        scale = jnp.exp(params["log_scale"])
+        degrees, skew, mode = _shape(params)
+        size = jnp.abs(jax.random.t(key_size, degrees[None, :], shape, dtype=scale.dtype))
+        above = jax.random.uniform(key_side, shape) * (1 + skew[None, :] ** -2) < 1
+        drawn = jnp.where(above, size * skew[None, :], -size / skew[None, :])
+        return scale[None, :] * (mode[None, :] + drawn)
+
+
+def _shape(params: Params) -> tuple[Array, Array, Array]:
+    """Degrees, skews, and the modes that make the means zero."""
+    degrees = jnp.exp(params["log_degrees"])
+    skew = jnp.exp(params["log_skew"]) if "log_skew" in params else jnp.ones_like(degrees)
+    mean_size = 2 * jnp.sqrt(degrees / jnp.pi) * jnp.exp(_log_gamma_ratio(degrees / 2))
+    return degrees, skew, -(skew - 1 / skew) * mean_size / (degrees - 1)
 
 
 def _log_gamma_ratio(a: Array) -> Array:

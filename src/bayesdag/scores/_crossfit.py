@@ -67,7 +67,7 @@ class Scored(NamedTuple):
         log_posterior: of each network on the rows it was trained on.
         log_marginal: of the rows that each network was trained on.
         scale: of its residuals, in engine units.
-        degrees: number of the tails.
+        shape: number of the noise's.
         centre: of the target.
         spread: of the target.
         last: curvature of the last layer, inputs whitened.
@@ -83,7 +83,7 @@ class Scored(NamedTuple):
     log_posterior: Float[Array, "b f"]
     log_marginal: Float[Array, "b f 2"]
     scale: Float[Array, "b f 2"]
-    degrees: Int[Array, "b f 2"]
+    shape: Int[Array, "b f 2"]
     centre: Float[Array, "b f"]
     spread: Float[Array, "b f"]
     last: Float[Array, "b f q q"]
@@ -192,8 +192,8 @@ def _one(folds: Folds, plan: Plan, family: Families, given: Given):
             _units.in_engine_units(by, fit.network),
             fit.log_posterior - jnp.log(by.spread) * counts.sum(),
             fit.log_marginal - jnp.log(by.spread) * counts.sum(),
-            fit.tails.scale * by.spread,
-            fit.tails.which,
+            fit.shape.scale * by.spread,
+            fit.shape.which,
             by.centre,
             by.spread,
             fit.last,

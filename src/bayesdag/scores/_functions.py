@@ -5,7 +5,8 @@ from jaxtyping import Float, Int
 from scipy.special import expit
 
 from bayesdag.scores._crossfit import SIZES
-from bayesdag.scores._networks import DEGREES, JITTER
+from bayesdag.scores._networks import JITTER
+from bayesdag.scores._shapes import DEGREES, SKEW
 from bayesdag.scores._trained import Trained
 from bayesdag.types import Params
 
@@ -28,7 +29,7 @@ def assembled(
             whole = pieces.setdefault(name, np.zeros((len(which), *leaf.shape[1:]), leaf.dtype))
             whole[asked] = leaf
     folded = {name: leaf.reshape(*shape, *leaf.shape[1:]) for name, leaf in pieces.items()}
-    noise = {name: folded.pop(name) for name in ("log_scale", "log_degrees")}
+    noise = {name: folded.pop(name) for name in ("log_scale", "log_degrees", "log_skew")}
     return {"mechanism": folded, "noise": noise}
 
 
@@ -67,7 +68,8 @@ def _drawn(
         "spread_slopes": factor[:, h : h + k],
         "spread_intercept": factor[:, -1],
         "log_scale": np.log(scale).astype(np.float32),
-        "log_degrees": np.log(DEGREES)[family.degrees[kind]].astype(np.float32),
+        "log_degrees": np.log(DEGREES)[family.shape[kind]].astype(np.float32),
+        "log_skew": np.log(SKEW)[family.shape[kind]].astype(np.float32),
     }
 
 

@@ -17,15 +17,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from jaxtyping import Float, Int
-from scipy.special import gammaln
+from jaxtyping import Float
 
-from bayesdag.scores import _uneven
+from bayesdag.scores import _shapes, _uneven
+from bayesdag.scores._shapes import Shape
 from bayesdag.types import Array
 
-# Degrees of freedom that residuals may have; the last is as good as Gaussian.
-DEGREES = np.array([3.0, 5.0, 10.0, 1000.0])
-_CONSTANTS = gammaln((DEGREES + 1) / 2) - gammaln(DEGREES / 2) - 0.5 * np.log(DEGREES * np.pi)
 JITTER = 1e-5  # of whitening: inputs that agree to five digits count as one
 _LEAST_VARIANCE = 1e-6  # share of a variance; a better fit is rounding
 _FACTORS = (0.03, 0.3, 3.0, 30.0)  # of the damping, tried in every step
@@ -76,19 +73,12 @@ class Rows(NamedTuple):
     weight: Float[Array, " n"]
 
 
-class Tails(NamedTuple):
-    """Scale of the residuals, and which of `DEGREES` suits them."""
-
-    scale: Float[Array, "*two"]
-    which: Int[Array, "*two"]
-
-
 class Fit(NamedTuple):
     """A trained network with its surroundings.
 
     Attributes:
         network: on whitened inputs, for a standardised target.
-        tails: of the residuals, as they are and over their uneven scale.
+        shape: of the residuals, as they are and over their uneven scale.
         uneven: weights of the features in the log factor of that scale.
         inverse: of the Cholesky factor of the curvature; its square, times the squared scale,
             is the covariance of the parameters.
@@ -99,7 +89,7 @@ class Fit(NamedTuple):
     """
 
     network: Network
-    tails: Tails
+    shape: Shape
     uneven: Float[Array, " q"]
     inverse: Float[Array, "p p"]
     last: Float[Array, "q q"]
@@ -162,10 +152,10 @@ def log_density(fitted: Fit, rows: Rows) -> tuple[Float[Array, "n 2"], Float[Arr
     wider = jnp.sqrt(1 + (dot(slopes, fitted.inverse.T) ** 2).sum(axis=1))
     factor = _uneven.log_factor(_features(fitted.network, rows.inputs), fitted.uneven)
     factor = jnp.exp(jnp.stack([jnp.zeros_like(factor), factor], axis=1))
-    scale = fitted.tails.scale[None, :] * factor
+    scale = fitted.shape.scale[None, :] * factor
     wide = scale * wider[:, None]
-    density = _log_student(residual[:, None] / wide, fitted.tails.which[None, :]) - jnp.log(wide)
-    return density, residual[:, None] / scale
+    density = _shapes.log_density(residual[:, None] / wide, fitted.shape.which[None, :])
+    return density - jnp.log(wide), residual[:, None] / scale
 
 
 def means(network: Network, inputs: Float[Array, "n k"]) -> Float[Array, " n"]:
@@ -292,15 +282,15 @@ def _variance(squares: Array, rows: Rows) -> Array:
 
 
 def _finished(network: Network, rows: Rows, used: Array) -> Fit:
-    """Tails of the residuals, and what the rows leave open about the parameters.
+    """Shape of the residuals, and what the rows leave open about the parameters.
 
     The scale is that of n - γ rows, γ being the number of parameters that the rows and not
     the prior determine.
     """
     residual = rows.target - means(network, rows.inputs)
-    tails, log_likelihood = _tails(residual, rows.weight)
+    shape, log_likelihood = _shapes.fit(residual, rows.weight)
     weighted = rows._replace(weight=rows.weight * _pull(network, rows))
-    prior = tails.scale**2 * _precision(network, used)
+    prior = shape.scale**2 * _precision(network, used)
     matrix, _ = _curvature(network, weighted, prior)
     root = jnp.linalg.cholesky(matrix + jnp.diag(JITTER * jnp.diagonal(matrix)))
     # Rounding may leave no factor of a nearly singular matrix: then the diagonal serves.
@@ -313,7 +303,7 @@ def _finished(network: Network, rows: Rows, used: Array) -> Fit:
     log_posterior = log_likelihood - penalty
     # Half the log determinant of the curvature over that of the prior.
     shrinkage = jnp.log(jnp.diagonal(root)).sum() - 0.5 * jnp.log(prior).sum()
-    both, uneven, gain = _both(network, rows, residual, tails, log_likelihood)
+    both, uneven, gain = _both(network, rows, residual, shape, log_likelihood)
     both = both._replace(scale=both.scale / jnp.sqrt(left))
     log_marginal = log_posterior - shrinkage + jnp.stack([jnp.zeros_like(gain), gain])
     q = len(network.second)
@@ -322,53 +312,25 @@ def _finished(network: Network, rows: Rows, used: Array) -> Fit:
 
 
 def _both(
-    network: Network, rows: Rows, residual: Array, tails: Tails, log_likelihood: Array
-) -> tuple[Tails, Float[Array, " q"], Float[Array, ""]]:
-    """Tails with one scale and with an uneven one, and what the latter adds to the evidence."""
+    network: Network, rows: Rows, residual: Array, shape: Shape, log_likelihood: Array
+) -> tuple[Shape, Float[Array, " q"], Float[Array, ""]]:
+    """Shapes with one scale and with an uneven one, and what the latter adds to the evidence."""
     features = _features(network, rows.inputs)
-    degrees = jnp.asarray(DEGREES, residual.dtype)[tails.which]
-    uneven = _uneven.fit(features, residual / tails.scale, rows.weight, degrees)
+    degrees = _shapes.degrees_of(shape.which)
+    uneven = _uneven.fit(features, residual / shape.scale, rows.weight, degrees)
     factor = _uneven.log_factor(features, uneven.weights)
-    evened, found = _tails(residual * jnp.exp(-factor), rows.weight)
+    evened, found = _shapes.fit(residual * jnp.exp(-factor), rows.weight)
     found = found - (rows.weight * factor).sum()
-    both = jax.tree.map(lambda a, b: jnp.stack([a, b]), tails, evened)
+    both = jax.tree.map(lambda a, b: jnp.stack([a, b]), shape, evened)
     return both, uneven.weights, found - log_likelihood + uneven.price
 
 
 def _pull(network: Network, rows: Rows) -> Float[Array, " n"]:
     """Weight of each row under the tails that suit the residuals; 1 for Gaussian ones."""
     residual = rows.target - means(network, rows.inputs)
-    tails, _ = _tails(residual, rows.weight)
-    degrees = jnp.asarray(DEGREES, residual.dtype)[tails.which]
-    return (degrees + 1) / (degrees + (residual / tails.scale) ** 2)
-
-
-def _tails(residual: Array, weight: Array) -> tuple[Tails, Array]:
-    """The most likely of `DEGREES` with its scale, and the log likelihood."""
-    count = jnp.maximum(weight.sum(), 1.0)
-    variance = jnp.maximum((weight * residual**2).sum() / count, _LEAST_VARIANCE)
-
-    def of_degrees(which):
-        degrees = jnp.asarray(DEGREES, residual.dtype)[which]
-
-        def sharpen(square, _):
-            pull = (degrees + 1) / (degrees + residual**2 / square)
-            new = (weight * pull * residual**2).sum() / count
-            return jnp.maximum(new, _LEAST_VARIANCE), None
-
-        square, _ = lax.scan(sharpen, variance, None, length=8)
-        density = _log_student(residual / jnp.sqrt(square), which) - 0.5 * jnp.log(square)
-        return jnp.sqrt(square), (weight * density).sum()
-
-    scales, values = jax.vmap(of_degrees)(jnp.arange(len(DEGREES)))
-    best = jnp.argmax(values)
-    return Tails(scales[best], best), values[best]
-
-
-def _log_student(standard: Array, which: Array) -> Array:
-    degrees = jnp.asarray(DEGREES, standard.dtype)[which]
-    constant = jnp.asarray(_CONSTANTS, standard.dtype)[which]
-    return constant - 0.5 * (degrees + 1) * jnp.log1p(standard**2 / degrees)
+    shape, _ = _shapes.fit(residual, rows.weight, _shapes.NUM_EVEN)
+    degrees = _shapes.degrees_of(shape.which)
+    return (degrees + 1) / (degrees + (residual / shape.scale) ** 2)
 
 
 def _solve(matrix: Array, vector: Array) -> Array:

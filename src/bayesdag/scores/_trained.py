@@ -33,7 +33,7 @@ class Trained(NamedTuple):
     log_posterior: Float[np.ndarray, " f"]
     log_marginal: Float[np.ndarray, "f 2"]
     scale: Float[np.ndarray, "f 2"]
-    degrees: Int[np.ndarray, "f 2"]
+    shape: Int[np.ndarray, "f 2"]
     centre: Float[np.ndarray, " f"]
     spread: Float[np.ndarray, " f"]
     last: Float[np.ndarray, "f q q"]
