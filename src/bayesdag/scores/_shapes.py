@@ -28,9 +28,8 @@ _CONSTANT = _LOG_RATIO - 0.5 * np.log(DEGREES * np.pi) + np.log(2 / (SKEW + 1 / 
 # E|t|, with which the mean of the two halves lies (skew - 1 / skew) E|t| above the mode.
 _MEAN_SIZE = 2 * np.sqrt(DEGREES / np.pi) * np.exp(_LOG_RATIO) / (DEGREES - 1)
 MODE = -(SKEW - 1 / SKEW) * _MEAN_SIZE
-# The scale is looked for on a grid around what mean sizes suggest, ever finer.
-_GRID = (-1.0, -0.5, 0.0, 0.5, 1.0)
-_REACH = (0.6, 0.2, 0.06, 0.02)
+_NUM_STEPS = 6  # of Fisher scoring, for each scale
+_FEW_ROWS, _NUM_KEPT = 512, 4  # rows on which all shapes are tried, and those that are left
 _LEAST_SCALE = 1e-3  # of a standardised variable; a better fit is rounding
 
 
@@ -44,28 +43,38 @@ class Shape(NamedTuple):
 def fit(
     residual: Float[Array, " n"], weight: Float[Array, " n"], num_shapes: int = len(SKEW)
 ) -> tuple[Shape, Float[Array, ""]]:
-    """The most likely of the first shapes with its scale, and the log likelihood."""
+    """The most likely of the first shapes with its scale, and the log likelihood.
+
+    Few rows say which shapes are worth a closer look.
+    """
+    shapes = jnp.arange(num_shapes)
+    if num_shapes > _NUM_KEPT and len(residual) > _FEW_ROWS:
+        few = _each(residual[:_FEW_ROWS], weight[:_FEW_ROWS], shapes)[1]
+        shapes = lax.top_k(few, _NUM_KEPT)[1]
+    scales, values = _each(residual, weight, shapes)
+    best = jnp.argmax(values)
+    return Shape(scales[best], shapes[best]), values[best]
+
+
+def _each(residual: Array, weight: Array, shapes: Int[Array, " s"]) -> tuple[Array, Array]:
+    """Scale and log likelihood of some shapes."""
     count = jnp.maximum(weight.sum(), 1.0)
-    size = (weight * jnp.abs(residual)).sum() / count
-    grid = jnp.asarray(_GRID, residual.dtype)
+    size = jnp.maximum((weight * jnp.abs(residual)).sum() / count, _LEAST_SCALE)
+    sizes, information = (jnp.asarray(table, size.dtype) for table in _moments())
 
     def of(which: Array) -> tuple[Array, Array]:
-        def value(log_scale: Array) -> Array:
-            density = log_density(residual * jnp.exp(-log_scale), which) - log_scale
-            return (weight * density).sum()
+        def step(log_scale: Array, _: None) -> tuple[Array, None]:
+            standard = residual * jnp.exp(-log_scale)
+            slope = (weight * _pull(standard, which) * standard).sum() / count - 1
+            return log_scale + jnp.clip(slope / information[which], -0.7, 0.7), None
 
-        def closer(log_scale: Array, reach: Array) -> tuple[Array, None]:
-            tried = log_scale + reach * grid
-            return tried[jnp.argmax(jax.vmap(value)(tried))], None
+        log_scale = jnp.log(size / sizes[which])
+        log_scale, _ = lax.scan(step, log_scale, None, length=_NUM_STEPS)
+        log_scale = jnp.maximum(log_scale, np.log(_LEAST_SCALE))
+        density = log_density(residual * jnp.exp(-log_scale), which) - log_scale
+        return jnp.exp(log_scale), (weight * density).sum()
 
-        start = jnp.log(size / jnp.asarray(_mean_sizes(), size.dtype)[which])
-        start = jnp.maximum(start, np.log(_LEAST_SCALE))
-        log_scale, _ = lax.scan(closer, start, jnp.asarray(_REACH, residual.dtype))
-        return jnp.exp(log_scale), value(log_scale)
-
-    scales, values = jax.vmap(of)(jnp.arange(num_shapes))
-    best = jnp.argmax(values)
-    return Shape(scales[best], best), values[best]
+    return jax.vmap(of)(shapes)
 
 
 def log_density(standard: Float[Array, "*n"], which: Array) -> Float[Array, "*n"]:
@@ -88,10 +97,19 @@ def _halves(standard: Array, which: Array) -> tuple[Array, Array]:
     return above / side, side
 
 
+def _pull(standard: Array, which: Array) -> Array:
+    """Minus the derivative of the log density."""
+    halves, side = _halves(standard, which)
+    degrees = jnp.asarray(DEGREES, standard.dtype)[which]
+    return (degrees + 1) * halves / (degrees + halves**2) / side
+
+
 @cache
-def _mean_sizes() -> np.ndarray:
-    """E|r| of each shape at scale 1, by quadrature."""
+def _moments() -> tuple[np.ndarray, np.ndarray]:
+    """E|r| of each shape at scale 1, and the information on the log scale, by quadrature."""
     u = np.sinh(np.linspace(-12, 12, 4001))[:, None]  # far into the tails
     side = np.where(u > 0, SKEW, 1 / SKEW)
-    density = np.exp(_CONSTANT - 0.5 * (DEGREES + 1) * np.log1p((u / side) ** 2 / DEGREES))
-    return trapezoid(np.abs(u + MODE) * density, u, axis=0)
+    halves, r = u / side, u + MODE
+    density = np.exp(_CONSTANT - 0.5 * (DEGREES + 1) * np.log1p(halves**2 / DEGREES))
+    score = (DEGREES + 1) * halves / (DEGREES + halves**2) / side * r - 1
+    return trapezoid(np.abs(r) * density, u, axis=0), trapezoid(score**2 * density, u, axis=0)
