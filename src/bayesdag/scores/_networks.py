@@ -40,6 +40,8 @@ class Plan(NamedTuple):
         robust_steps: last steps, with weights that suit the tails of the residuals.
         few_rows: rows that the first steps look at.
         seed: of the random starts.
+        uneven: whether the scale of the noise may depend on the inputs.
+        skewed: whether noise may lean to one side.
     """
 
     width: int = 8
@@ -49,6 +51,8 @@ class Plan(NamedTuple):
     robust_steps: int = 2
     few_rows: int = 1024
     seed: int = 0
+    uneven: bool = True
+    skewed: bool = True
 
 
 class Network(NamedTuple):
@@ -129,7 +133,8 @@ def fit(rows: Rows, used: Array, given: Network, known: Array, plan: Plan) -> Fi
     finalists = jax.vmap(lambda n: _improve(n, rows, used, half))(finalists)
     best = _take(finalists, jnp.argmin(_losses(finalists, rows)))
     plain = plan.fine_steps - half
-    return _finished(_improve(best, rows, used, plain + plan.robust_steps, plain), rows, used)
+    best = _improve(best, rows, used, plain + plan.robust_steps, plain)
+    return _finished(best, rows, used, None if plan.skewed else _shapes.NUM_EVEN)
 
 
 def _losses(networks: Network, rows: Rows) -> Float[Array, " s"]:
@@ -281,14 +286,14 @@ def _variance(squares: Array, rows: Rows) -> Array:
     return jnp.maximum(squares / jnp.maximum(rows.weight.sum(), 1.0), _LEAST_VARIANCE)
 
 
-def _finished(network: Network, rows: Rows, used: Array) -> Fit:
+def _finished(network: Network, rows: Rows, used: Array, num_shapes: int | None) -> Fit:
     """Shape of the residuals, and what the rows leave open about the parameters.
 
     The scale is that of n - γ rows, γ being the number of parameters that the rows and not
     the prior determine.
     """
     residual = rows.target - means(network, rows.inputs)
-    shape, log_likelihood = _shapes.fit(residual, rows.weight)
+    shape, log_likelihood = _shapes.fit(residual, rows.weight, num_shapes)
     weighted = rows._replace(weight=rows.weight * _pull(network, rows))
     prior = shape.scale**2 * _precision(network, used)
     matrix, _ = _curvature(network, weighted, prior)
@@ -303,7 +308,10 @@ def _finished(network: Network, rows: Rows, used: Array) -> Fit:
     log_posterior = log_likelihood - penalty
     # Half the log determinant of the curvature over that of the prior.
     shrinkage = jnp.log(jnp.diagonal(root)).sum() - 0.5 * jnp.log(prior).sum()
-    both, uneven, gain = _both(network, rows, residual, shape, log_likelihood)
+    features = _features(network, rows.inputs)
+    evened, uneven, found = _evened(features, residual, rows.weight, shape, num_shapes)
+    gain = found - log_likelihood
+    both = jax.tree.map(lambda a, b: jnp.stack([a, b]), shape, evened)
     both = both._replace(scale=both.scale / jnp.sqrt(left))
     log_marginal = log_posterior - shrinkage + jnp.stack([jnp.zeros_like(gain), gain])
     q = len(network.second)
@@ -311,18 +319,15 @@ def _finished(network: Network, rows: Rows, used: Array) -> Fit:
     return Fit(network, both, uneven, inverse, last, log_posterior, log_marginal)
 
 
-def _both(
-    network: Network, rows: Rows, residual: Array, shape: Shape, log_likelihood: Array
+def _evened(
+    features: Array, residual: Array, weight: Array, shape: Shape, num_shapes: int | None
 ) -> tuple[Shape, Float[Array, " q"], Float[Array, ""]]:
-    """Shapes with one scale and with an uneven one, and what the latter adds to the evidence."""
-    features = _features(network, rows.inputs)
+    """The shape over an uneven scale, weights of the scale, and their log marginal likelihood."""
     degrees = _shapes.degrees_of(shape.which)
-    uneven = _uneven.fit(features, residual / shape.scale, rows.weight, degrees)
+    uneven = _uneven.fit(features, residual / shape.scale, weight, degrees)
     factor = _uneven.log_factor(features, uneven.weights)
-    evened, found = _shapes.fit(residual * jnp.exp(-factor), rows.weight)
-    found = found - (rows.weight * factor).sum()
-    both = jax.tree.map(lambda a, b: jnp.stack([a, b]), shape, evened)
-    return both, uneven.weights, found - log_likelihood + uneven.price
+    evened, value = _shapes.fit(residual * jnp.exp(-factor), weight, num_shapes)
+    return evened, uneven.weights, value - (weight * factor).sum() + uneven.price
 
 
 def _pull(network: Network, rows: Rows) -> Float[Array, " n"]:

@@ -41,14 +41,14 @@ class Shape(NamedTuple):
 
 
 def fit(
-    residual: Float[Array, " n"], weight: Float[Array, " n"], num_shapes: int = len(SKEW)
+    residual: Float[Array, " n"], weight: Float[Array, " n"], num_shapes: int | None = None
 ) -> tuple[Shape, Float[Array, ""]]:
-    """The most likely of the first shapes with its scale, and the log likelihood.
+    """The most likely of the first (or all) shapes with its scale, and the log likelihood.
 
     Few rows say which shapes are worth a closer look.
     """
-    shapes = jnp.arange(num_shapes)
-    if num_shapes > _NUM_KEPT and len(residual) > _FEW_ROWS:
+    shapes = jnp.arange(num_shapes or len(SKEW))
+    if len(shapes) > _NUM_KEPT and len(residual) > _FEW_ROWS:
         few = _each(residual[:_FEW_ROWS], weight[:_FEW_ROWS], shapes)[1]
         shapes = lax.top_k(few, _NUM_KEPT)[1]
     scales, values = _each(residual, weight, shapes)

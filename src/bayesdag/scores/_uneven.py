@@ -16,7 +16,7 @@ from jaxtyping import Float
 from bayesdag.mechanisms.networks import MOST_SPREAD
 from bayesdag.types import Array
 
-_NUM_STEPS = 12
+_NUM_STEPS = 8
 _SIZES = (0.0, 0.25, 1.0)  # of a scoring step; all are tried
 _LEAST_VARIANCE = 1e-6  # of a hidden unit: one that varies less is dead
 # Prior deviation of the logarithm of the scale, all features together.

@@ -74,6 +74,8 @@ class Neural:
         num_starts: random starts, of which the one with the best training loss goes on.
         rough_steps: Levenberg-Marquardt steps of every start, on few rows.
         fine_steps: of the best start, on all rows.
+        uneven: whether the scale of the noise may depend on the parents.
+        skewed: whether noise may lean to one side.
         trusted_rows: rows after which the imperfection of the networks, not chance, decides
             what is left: the evidence of N rows is raised to the power
             trusted_rows / (trusted_rows + N). Infinite: it is taken at its word.
@@ -85,6 +87,8 @@ class Neural:
     num_starts: int = 3
     rough_steps: int = 12
     fine_steps: int = 8
+    uneven: bool = True
+    skewed: bool = True
     trusted_rows: float = 8000.0
     seed: int = 0
 
@@ -226,6 +230,8 @@ class Neural:
             rough_steps=self.rough_steps,
             fine_steps=self.fine_steps,
             seed=self.seed,
+            uneven=self.uneven,
+            skewed=self.skewed,
         )
 
     def _folds(self, num_rows: int) -> int:
