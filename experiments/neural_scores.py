@@ -19,6 +19,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import misfits
 import numpy as np
 from nonlinear import interval, stamped
 
@@ -44,13 +45,18 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "gp, 5000": {"num_train": 5000, "mechanism": "gp"},
     "sigmoid, 500": {"num_train": 500, "mechanism": "sigmoid"},
     "mlp, Laplace noise, 5000": {"num_train": 5000, "noise": "laplace"},
+    "mlp, uneven noise, 500": {"num_train": 500, "noise": "uneven"},
 }
+# What the model does not expect; see `misfits`.
+MISFITS = {f"{kind}, 500": kind for kind in misfits.KINDS}
 TRUSTED = (np.inf, 8000.0, 2000.0, 500.0)
 NEURAL = "Laplace, then predicted"
+ONE_SCALE = f"{NEURAL}, one scale of noise"
 EVIDENCE: dict[str, Callable[[Trained], float]] = {
     "predicted": lambda family: float(family.predicted[0]),
     "Laplace": lambda family: _once(family, family.log_marginal[:, 0]),
     "last layer": lambda family: _once(family, _last_layer(family)),
+    ONE_SCALE: lambda family: _even(family),
     NEURAL: lambda family: family.log_evidence,
 }
 COLUMNS = {"shd": 2, "f1": 3, "log_score": 3, "brier_skill": 3, "num_edges": 1, "above_truth": 1}
@@ -60,6 +66,11 @@ BINS = (0.05, 0.25, 0.5, 0.75, 0.95, 1.0 + 1e-9)
 def _once(family: Trained, by_fold: np.ndarray) -> float:
     """Evidence of rows that are counted by all folds but one, as if counted once."""
     return float(by_fold.sum()) / (len(family.scale) - 1)
+
+
+def _even(family: Trained) -> float:
+    """As the default, but for noise of one scale, whatever the parents."""
+    return float(family.log_marginal[:, 0].mean() + family.predicted[0] / len(family.scale))
 
 
 def _last_layer(family: Trained) -> np.ndarray:
@@ -72,9 +83,9 @@ def _last_layer(family: Trained) -> np.ndarray:
     return family.log_posterior - 0.5 * (volume - np.log(variance[:, None] * precision).sum(axis=1))
 
 
-def trained(data: Dataset, seed: int) -> dict[tuple[int, int], Trained]:
+def trained(data: Dataset, seed: int, **settings: Any) -> dict[tuple[int, int], Trained]:
     """Networks of every node with every parent set, smaller sets first."""
-    score = Neural(trusted_rows=np.inf, seed=seed)
+    score = Neural(trusted_rows=np.inf, seed=seed, **settings)
     stats = score.prepare(data)
     sets = members(NUM_VARIABLES)
     for size in range(NUM_VARIABLES):
@@ -122,26 +133,37 @@ def judged(several: list[np.ndarray], truth: np.ndarray) -> dict[str, Any]:
     }
 
 
+def rows_of(name: str, seed: int) -> tuple[Dataset, np.ndarray]:
+    """The rows of a setting, and their graph."""
+    wanted = {"num_variables": NUM_VARIABLES, "edges_per_node": 1, "num_test": 0}
+    if name in MISFITS:
+        return misfits.misfit(MISFITS[name], Synthetic(**wanted, num_train=500), seed)
+    source = Synthetic(**wanted | SETTINGS[name])(seed)
+    return source.train, source.graph
+
+
 def measure(name: str, seed: int, num_bags: int) -> list[dict[str, Any]]:
     """Every kind of evidence on one data set."""
-    wanted = {"num_variables": NUM_VARIABLES, "edges_per_node": 1, **SETTINGS[name]}
-    source = Synthetic(num_test=0, **wanted)(seed)
-    data, n = source.train, source.train.num_rows
-    known = trained(data, 0)
+    data, truth = rows_of(name, seed)
+    n, known = data.num_rows, trained(data, 0)
     cells = []
 
     def note(evidence: str, trusted: float, several: list[np.ndarray]) -> None:
         power = 1 / (1 + n / trusted)
-        found = judged([table * power for table in several], source.graph)
+        found = judged([table * power for table in several], truth)
         told = None if np.isinf(trusted) else trusted
         cells.append({"setting": name, "seed": seed, "evidence": evidence, "trusted": told} | found)
 
     for evidence, worth in EVIDENCE.items():
         for trusted in TRUSTED if evidence in (NEURAL, "predicted") else TRUSTED[:1]:
             note(evidence, trusted, [tables(known, worth)])
-    again = trained(data, 1)
-    note("two trainings, averaged", np.inf, [tables(k, EVIDENCE[NEURAL]) for k in (known, again)])
-    if num_bags:
+    skewed = tables(trained(data, 0, skewed=True), EVIDENCE[NEURAL])
+    note("noise may be skewed", np.inf, [skewed])
+    note("one scale, and skewed, averaged", np.inf, [tables(known, EVIDENCE[ONE_SCALE]), skewed])
+    if name in SETTINGS:
+        again = tables(trained(data, 1), EVIDENCE[NEURAL])
+        note("two trainings, averaged", np.inf, [tables(known, EVIDENCE[NEURAL]), again])
+    if num_bags and name in SETTINGS:
         rng = np.random.default_rng(seed)
         bags = [rng.integers(n, size=n) for _ in range(num_bags)]
         several = [trained(replace(data, values=data.values[rows]), 0) for rows in bags]
@@ -202,6 +224,7 @@ def draw_curves(cells: list[dict[str, Any]], path: Path) -> None:
     import matplotlib.pyplot as plt
 
     shown = ("predicted", NEURAL, "4 bags")
+    cells = [cell for cell in cells if cell["setting"] in SETTINGS]
     rows = sorted({SETTINGS[cell["setting"]]["num_train"] for cell in cells})
     figure, axes = plt.subplots(1, len(rows), figsize=(3.2 * len(rows), 3.2), squeeze=False)
     for axis, n in zip(axes[0], rows, strict=True):
@@ -226,7 +249,7 @@ def draw_curves(cells: list[dict[str, Any]], path: Path) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--only", nargs="*", default=list(SETTINGS), help="settings")
+    parser.add_argument("--only", nargs="*", default=[*SETTINGS, *MISFITS], help="settings")
     parser.add_argument("--num-datasets", type=int, default=6)
     parser.add_argument("--num-bags", type=int, default=4, help="for the first half of the sets")
     parser.add_argument("--store", type=Path, default=HERE / "neural_scores.json")
@@ -249,8 +272,9 @@ def main() -> None:
             }
             store.write_text(json.dumps(document) + "\n")
             print(f"{name}, seed {seed}: {time.process_time() - started:.0f} CPU s", flush=True)
-    store.with_suffix(".md").write_text(markdown(document))
-    draw_curves(document["cells"], store.with_suffix(".svg"))
+    if document["cells"]:
+        store.with_suffix(".md").write_text(markdown(document))
+        draw_curves(document["cells"], store.with_suffix(".svg"))
 
 
 if __name__ == "__main__":

@@ -52,7 +52,7 @@ class Plan(NamedTuple):
     few_rows: int = 1024
     seed: int = 0
     uneven: bool = True
-    skewed: bool = True
+    skewed: bool = False
 
 
 class Network(NamedTuple):

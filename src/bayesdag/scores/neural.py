@@ -88,7 +88,7 @@ class Neural:
     rough_steps: int = 12
     fine_steps: int = 8
     uneven: bool = True
-    skewed: bool = True
+    skewed: bool = False
     trusted_rows: float = 8000.0
     seed: int = 0
 
