@@ -110,7 +110,7 @@ def marginal(fit, rows, used):
     return value - 0.5 * (volume - np.log(precision[free]).sum())
 
 
-def uneven_rows(seed=0, num=600):
+def uneven_rows(seed=0, num=NUM_ROWS):
     """d = a + noise that reaches further where b is large; c a bystander."""
     rng = np.random.default_rng(seed)
     x = rng.normal(size=(num, 4))
@@ -124,7 +124,7 @@ def test_the_scale_of_noise_is_found_where_it_depends_on_an_input():
     features = jnp.asarray(np.c_[x[:, :3], np.ones(len(x))], jnp.float32)
     ones = jnp.ones(len(x))
     fit = jax.jit(_uneven.fit)(features, residual, ones, jnp.float32(1000.0))
-    np.testing.assert_allclose(fit.weights[:3], [0, 0.7, 0], atol=0.1)
+    np.testing.assert_allclose(fit.weights[:3], [0, 0.7, 0], atol=0.15)
 
     def loss(v):  # in double precision, by an optimiser that knows nothing of the problem
         log_scale = (x[:, :3] - x[:, :3].mean(axis=0)) @ v[:3] + v[3]

@@ -168,7 +168,7 @@ def _score(folds: Folds, group: Families, given: Given, plan: Plan) -> Scored:
     residual = jnp.where(log_odds[:, None] > 0, residual[:, :, 1], residual[:, :, 0])
     gains = (residual * weight) @ folds.curves
     gains = 0.5 * (gains**2).reshape(weight.shape[0], -1, NUM_CURVES).sum(axis=2)
-    evidence = both[:, 0] + jax.nn.softplus(log_odds) - plan.uneven * jnp.log(2.0)
+    evidence = both[:, 0] + jax.nn.softplus(log_odds) - np.log(1.0 + plan.uneven)
     known = (evidence, log_odds, predicted, gains)
     return Scored(*known, networks, log_posterior, log_marginal, *rest)
 
