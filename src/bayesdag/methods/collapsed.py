@@ -205,10 +205,11 @@ class Collapsed:
 
     def _words(self, data: Dataset, stats: Any) -> dict[str, Any]:
         scm, evidence = self.score.scm(data), type(self.score).__name__
+        scale = " of a scale that may depend on the parents" * getattr(self.score, "uneven", False)
         reading = "order-modular" if self.order_modular else "graph-modular"
         return {
             "model": f"{type(scm.mechanism).__name__} functions, {type(scm.noise).__name__} "
-            f"noise, integrated out ({evidence})",
+            f"noise{scale}, integrated out ({evidence})",
             "prior": f"{reading}: {self.prior.describe()}",
             "temperature": 1 / self.score.power(stats)
             if isinstance(self.score, Screening)

@@ -164,7 +164,7 @@ def _score(folds: Folds, group: Families, given: Given, plan: Plan) -> Scored:
     predicted = (density * weight[:, :, None]).sum(axis=1)
     networks, log_posterior, log_marginal, *rest = trained
     both = log_marginal.mean(axis=1) + predicted / log_marginal.shape[1]
-    log_odds = both[:, 1] - both[:, 0] if plan.uneven else jnp.full(len(both), -jnp.inf)
+    log_odds = jnp.where(plan.uneven, both[:, 1] - both[:, 0], -jnp.inf)
     residual = jnp.where(log_odds[:, None] > 0, residual[:, :, 1], residual[:, :, 0])
     gains = (residual * weight) @ folds.curves
     gains = 0.5 * (gains**2).reshape(weight.shape[0], -1, NUM_CURVES).sum(axis=2)
