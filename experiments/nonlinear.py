@@ -34,6 +34,7 @@ import bayesdag
 from bayesdag import metrics, plugins
 from bayesdag.datasets.synthetic import Synthetic
 from bayesdag.knowledge import Constraints
+from bayesdag.methods.averaged import Averaged
 from bayesdag.methods.bagged import Bagged
 from bayesdag.methods.bayesdag import BayesDAG
 from bayesdag.methods.collapsed import Collapsed
@@ -42,6 +43,7 @@ from bayesdag.scores.neural import Neural
 
 HERE = Path(__file__).parent
 SAMPLED = {
+    "averaged, neural": Averaged(),
     "bagged, neural": Bagged.PRESETS["neural"],
     "bayesdag": BayesDAG(),
     "joint": Joint(),

@@ -1,0 +1,91 @@
+"""Would another model of the noise have said the same? The posterior, averaged over models.
+
+Every model grows sure of what comes closest to the data under its own assumptions, and where
+none is right, weighing them by their evidence leaves one of them. Counted alike, they are sure
+only of what all of them are sure of.
+"""
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import jax
+
+from bayesdag import joining
+from bayesdag.data import Dataset
+from bayesdag.knowledge import Constraints
+from bayesdag.methods.collapsed import Collapsed
+from bayesdag.posterior import Posterior
+from bayesdag.scores.neural import Neural
+from bayesdag.types import InputError, Key, Method, Monitor, Told
+
+
+@dataclass(frozen=True)
+class Averaged:
+    """Posteriors of several methods, put together: sure where all of them are.
+
+    They must describe functions and noise alike, as `collapsed` does with different settings
+    of one score. The chains of a method follow one another in the result; different methods
+    are not expected to agree, so that chains are not judged by whether they do.
+
+    Attributes:
+        methods: whose posteriors are put together; each counts the same.
+    """
+
+    honours: ClassVar[frozenset[str]] = Collapsed.honours
+    interventions: ClassVar[bool] = Collapsed.interventions
+    PRESETS: ClassVar[dict[str, "Averaged"]]
+
+    methods: tuple[Method, ...] = (
+        dataclasses.replace(Collapsed.PRESETS["neural"], score=Neural(uneven=False)),
+        dataclasses.replace(Collapsed.PRESETS["neural"], score=Neural(skewed=True)),
+    )
+
+    def __post_init__(self) -> None:
+        if len(self.methods) < 2:
+            raise InputError(f"an average takes two methods or more, not {len(self.methods)}")
+
+    def min_rows(self, d: int) -> int:
+        """What the most demanding of them needs."""
+        return max(method.min_rows(d) for method in self.methods)
+
+    def __call__(
+        self, key: Key, data: Dataset, knowledge: Constraints, monitor: Monitor | None
+    ) -> Posterior:
+        """All draws of all methods; each method counts the same."""
+        found = []
+        keys = jax.random.split(key, len(self.methods))
+        for number, (own, method) in enumerate(zip(keys, self.methods, strict=True), start=1):
+            if isinstance(monitor, Told):  # no more: the state of one is none of the whole's
+                monitor.tell(f"model {number} of {len(self.methods)}")
+            found.append(method(own, data, knowledge, None))
+        self._refuse_different(found)
+        return dataclasses.replace(joining.chained(found), provenance=self._words(found))
+
+    @staticmethod
+    def _refuse_different(found: list[Posterior]) -> None:
+        for other in found[1:]:
+            if other.model != found[0].model or other.graphs.shape != found[0].graphs.shape:
+                raise InputError(
+                    "the methods describe functions and noise differently, or have different "
+                    "numbers of chains and draws; average methods that differ in their score's "
+                    "settings only"
+                )
+
+    def _words(self, found: list[Posterior]) -> dict[str, Any]:
+        told = [posterior.provenance for posterior in found]
+        models = "; ".join(dict.fromkeys(str(one["model"]) for one in told))
+        note = (
+            f"the average of {len(found)} posteriors, each of another method with the same data; "
+            "whether the chains of one method have mixed is not judged"
+        )
+        kept = {name: told[0][name] for name in ("prior", "temperature")}
+        return {"model": models, **kept, "independent": True, "notes": [note]}
+
+
+_QUICK = Collapsed.PRESETS["quick"]
+Averaged.PRESETS = {
+    "quick": Averaged((_QUICK, dataclasses.replace(_QUICK, hottest=2 * _QUICK.hottest))),
+}
+
+build = Averaged
