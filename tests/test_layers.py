@@ -36,7 +36,7 @@ ROW = {module: row for row, modules in enumerate(LAYERS) for module in modules}
 # Families whose files never import one another.
 SEPARATE = {"relaxations", "mechanisms", "noises", "samplers", "edges", "scores", "methods"}
 # Methods made of other methods.
-CHOOSERS = {"auto.py", "bagged.py"}
+CHOOSERS = {"auto.py", "averaged.py", "bagged.py"}
 CONFINED = {
     "matplotlib": {"plot"},
     "jinja2": {"report"},
