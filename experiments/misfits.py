@@ -28,15 +28,13 @@ def _lognormal(rng: np.random.Generator, mean: np.ndarray, _: np.ndarray, scale:
 
 def _bent(rng: np.random.Generator, mean: np.ndarray, _: np.ndarray, scale: float, node: int):
     """Measured through a bent scale, every other variable expanding and compressing."""
-    value = mean + scale * rng.standard_normal(len(mean))
-    standard = (value - value.mean()) / value.std()
+    standard = _standard_value(rng, mean, scale)
     return np.sinh(0.8 * standard) if node % 2 else np.arcsinh(2 * standard)
 
 
 def _saturated(rng: np.random.Generator, mean: np.ndarray, _: np.ndarray, scale: float, node: int):
     """Measured through a scale that saturates, or is steepest at its middle."""
-    value = mean + scale * rng.standard_normal(len(mean))
-    standard = (value - value.mean()) / value.std()
+    standard = _standard_value(rng, mean, scale)
     return np.sign(standard) * np.abs(standard) ** 0.5 if node % 2 else np.tanh(1.2 * standard)
 
 
@@ -51,6 +49,11 @@ def _kinetics(rng: np.random.Generator, _: np.ndarray, parents: np.ndarray, __: 
         bound = column**power / (half**power + column**power)
         value *= bound + 0.05 if rng.random() < 0.6 else 1.05 - bound
     return value / value.mean() * np.exp(0.3 * rng.standard_normal(num_rows))
+
+
+def _standard_value(rng: np.random.Generator, mean: np.ndarray, scale: float) -> np.ndarray:
+    value = mean + scale * rng.standard_normal(len(mean))
+    return (value - value.mean()) / value.std()
 
 
 KINDS: dict[str, Rule] = {
@@ -69,6 +72,6 @@ def misfit(kind: str, generator: Synthetic, seed: int) -> tuple[Dataset, np.ndar
     x = np.zeros(source.train.values.shape)
     for j in topological_order(source.graph).tolist():
         parents = x[:, source.graph[:, j] != 0]
-        mean = truth.functions[j](parents) if parents.shape[1] else np.zeros(len(x))
-        x[:, j] = KINDS[kind](rng, mean, parents, float(truth.noise_scale[j]), j)
+        mean, scale = truth.functions[j](parents), float(truth.noise_scale[j])
+        x[:, j] = KINDS[kind](rng, mean, parents, scale, j)
     return Dataset(x, source.train.names), source.graph

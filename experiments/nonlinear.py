@@ -353,7 +353,10 @@ def main() -> None:
 
 def _write(store: Path, cells: list[dict[str, Any]]) -> None:
     method = plugins.configuration(neural())
-    store.write_text(json.dumps({"method": method, "cells": cells}, indent=1) + "\n")
+    lines = ",\n".join(
+        json.dumps(cell) for cell in cells
+    )  # a line each: small, and easy to compare
+    store.write_text(f'{{"method": {json.dumps(method)}, "cells": [\n{lines}\n]}}\n')
     store.with_suffix(".md").write_text(markdown(cells) + "\n")
 
 

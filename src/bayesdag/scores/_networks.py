@@ -21,12 +21,12 @@ from jaxtyping import Float
 
 from bayesdag.scores import _shapes, _uneven
 from bayesdag.scores._shapes import Shape
+from bayesdag.scores._uneven import dot
 from bayesdag.types import Array
 
 JITTER = 1e-5  # of whitening: inputs that agree to five digits count as one
 _LEAST_VARIANCE = 1e-6  # share of a variance; a better fit is rounding
 _FACTORS = (0.03, 0.3, 3.0, 30.0)  # of the damping, tried in every step
-_EXACT = lax.Precision.HIGHEST
 
 
 class Plan(NamedTuple):
@@ -352,8 +352,3 @@ def inverse_of(root: Float[Array, "p p"]) -> Float[Array, "p p"]:
     they run on, seen with jaxlib 0.10).
     """
     return jax.scipy.linalg.solve_triangular(root, jnp.eye(len(root)), lower=True)
-
-
-def dot(a: Array, b: Array) -> Array:
-    """Matrix product in full precision."""
-    return jnp.matmul(a, b, precision=_EXACT)

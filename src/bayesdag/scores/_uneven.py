@@ -58,7 +58,7 @@ def fit(
     number = jnp.maximum(alive.sum().astype(variance.dtype), 1.0)
     prior = jnp.where(alive, variance, 1.0) * number / _DEVIATION**2
     information = 2 * degrees / (degrees + 3)
-    matrix = information * _dot((centred * weight[:, None]).T, centred) + jnp.diag(prior)
+    matrix = information * dot((centred * weight[:, None]).T, centred) + jnp.diag(prior)
     root = jnp.linalg.cholesky(matrix)
     sizes = jnp.asarray(_SIZES, matrix.dtype)
 
@@ -72,7 +72,7 @@ def fit(
         weights, shift = carry
         standard = residual * jnp.exp(-log_factor(centred, weights) - shift)
         slope = weight * (1 - (degrees + 1) * standard**2 / (degrees + standard**2))
-        down = jax.scipy.linalg.cho_solve((root, True), _dot(slope, centred) + prior * weights)
+        down = jax.scipy.linalg.cho_solve((root, True), dot(slope, centred) + prior * weights)
         shorter = slope.sum() / (information * count)
         tried = jax.vmap(lambda size: (weights - size * down, shift - size * shorter))(sizes)
         best = jnp.nanargmin(jax.vmap(loss)(*tried))
@@ -87,8 +87,9 @@ def fit(
 
 def log_factor(features: Float[Array, "n q"], weights: Float[Array, " q"]) -> Float[Array, " n"]:
     """Bounded, so that rows far out are not taken for impossible ones."""
-    return jnp.clip(_dot(features, weights), -MOST_SPREAD, MOST_SPREAD)
+    return jnp.clip(dot(features, weights), -MOST_SPREAD, MOST_SPREAD)
 
 
-def _dot(a: Array, b: Array) -> Array:
+def dot(a: Array, b: Array) -> Array:
+    """Matrix product in full precision."""
     return jnp.matmul(a, b, precision=lax.Precision.HIGHEST)

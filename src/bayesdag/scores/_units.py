@@ -9,7 +9,8 @@ from typing import NamedTuple
 import jax.numpy as jnp
 from jaxtyping import Float
 
-from bayesdag.scores._networks import JITTER, Network, Rows, dot, inverse_of
+from bayesdag.scores._networks import JITTER, Network, Rows, inverse_of
+from bayesdag.scores._uneven import dot
 from bayesdag.types import Array
 
 
