@@ -142,19 +142,19 @@ def _shifted(order: list[int], now: int, then: int) -> tuple[int, list[int]]:
 
 
 def _tucks(trees: ScreenedTrees, order: list[int]) -> list[Change]:
-    """Changes that help: a variable is put before one that would look at it.
+    """Changes that help: a variable is put before its parent, or before one that would look at it.
 
-    It takes its ancestors along (the tucks of Lam, Andrews & Ramsey, 2022, "Greedy relaxations
-    of the sparsest permutation algorithm"): alone it could not leave them behind.
+    It takes its other ancestors along (the tucks of Lam, Andrews & Ramsey, 2022, "Greedy
+    relaxations of the sparsest permutation algorithm"): alone it could not leave them behind.
     """
     before = _prefixes(order)
     now = trees.choose(zip(order, before, strict=False))
     parents = [choice.parents for choice in now]
     tried = [
-        (place, segment)
+        (place, _tucked(order, parents, place, later))
         for place, choice in enumerate(now)
         for later in range(place + 1, len(order))
-        if choice.watched >> order[later] & 1 and (segment := _tucked(order, parents, place, later))
+        if choice.watched >> order[later] & 1 or parents[later] >> order[place] & 1
     ]
     tasks = [list(zip(new, _prefixes(new, before[place]), strict=False)) for place, new in tried]
     trees.choose(task for some in tasks for task in some)
@@ -168,15 +168,15 @@ def _tucks(trees: ScreenedTrees, order: list[int]) -> list[Change]:
 
 
 def _tucked(order: list[int], parents: list[int], place: int, later: int) -> list[int]:
-    """The places from `place` to `later` after the tuck; none if the one is the other's cause."""
+    """The places from `place` to `later` after the tuck."""
     wanted, ahead, behind = 1 << order[later], [], []
-    for k in range(later, place - 1, -1):
+    for k in range(later, place, -1):
         if wanted >> order[k] & 1:
             wanted |= parents[k]
             ahead.append(order[k])
         else:
             behind.append(order[k])
-    return [] if wanted >> order[place] & 1 else ahead[::-1] + behind[::-1]
+    return [*ahead[::-1], order[place], *behind[::-1]]
 
 
 def _best_position(trees: Trees, order: list[int], node: int) -> list[int] | None:
