@@ -52,12 +52,15 @@ MISFITS = {f"{kind}, 500": kind for kind in misfits.KINDS}
 TRUSTED = (np.inf, 8000.0, 2000.0, 500.0)
 NEURAL = "Laplace, then predicted"
 ONE_SCALE = f"{NEURAL}, one scale of noise"
+SKEWED = "noise may be skewed"
+HEDGED = "the three, each with the same weight"
 EVIDENCE: dict[str, Callable[[Trained], float]] = {
     "predicted": lambda family: float(family.predicted[0]),
     "Laplace": lambda family: _once(family, family.log_marginal[:, 0]),
     "last layer": lambda family: _once(family, _last_layer(family)),
-    ONE_SCALE: lambda family: _even(family),
-    NEURAL: lambda family: family.log_evidence,
+    ONE_SCALE: lambda family: family.log_evidence_of((0,)),
+    NEURAL: lambda family: family.log_evidence_of((0, 1)),
+    SKEWED: lambda family: family.log_evidence_of((2, 3)),
 }
 COLUMNS = {"shd": 2, "f1": 3, "log_score": 3, "brier_skill": 3, "num_edges": 1, "above_truth": 1}
 BINS = (0.05, 0.25, 0.5, 0.75, 0.95, 1.0 + 1e-9)
@@ -65,12 +68,7 @@ BINS = (0.05, 0.25, 0.5, 0.75, 0.95, 1.0 + 1e-9)
 
 def _once(family: Trained, by_fold: np.ndarray) -> float:
     """Evidence of rows that are counted by all folds but one, as if counted once."""
-    return float(by_fold.sum()) / (len(family.scale) - 1)
-
-
-def _even(family: Trained) -> float:
-    """As the default, but for noise of one scale, whatever the parents."""
-    return float(family.log_marginal[:, 0].mean() + family.predicted[0] / len(family.scale))
+    return float(by_fold.sum()) / (len(family.spread) - 1)
 
 
 def _last_layer(family: Trained) -> np.ndarray:
@@ -78,14 +76,14 @@ def _last_layer(family: Trained) -> np.ndarray:
     h, k = family.networks.bias.shape[-1], len(family.members)
     count = max(float(family.used.sum()), 1.0)
     precision = np.concatenate([np.full(h, h), np.full(k, count), [0.01]])
-    variance = (family.scale[:, 0] / family.spread).astype(float) ** 2
+    variance = (family.noise.scale[:, 0] / family.spread).astype(float) ** 2
     volume = np.linalg.slogdet(family.last.astype(float))[1]
     return family.log_posterior - 0.5 * (volume - np.log(variance[:, None] * precision).sum(axis=1))
 
 
-def trained(data: Dataset, seed: int, **settings: Any) -> dict[tuple[int, int], Trained]:
+def trained(data: Dataset, seed: int) -> dict[tuple[int, int], Trained]:
     """Networks of every node with every parent set, smaller sets first."""
-    score = Neural(trusted_rows=np.inf, seed=seed, **settings)
+    score = Neural(trusted_rows=np.inf, seed=seed)
     stats = score.prepare(data)
     sets = members(NUM_VARIABLES)
     for size in range(NUM_VARIABLES):
@@ -157,9 +155,10 @@ def measure(name: str, seed: int, num_bags: int) -> list[dict[str, Any]]:
     for evidence, worth in EVIDENCE.items():
         for trusted in TRUSTED if evidence in (NEURAL, "predicted") else TRUSTED[:1]:
             note(evidence, trusted, [tables(known, worth)])
-    skewed = tables(trained(data, 0, skewed=True), EVIDENCE[NEURAL])
-    note("noise may be skewed", np.inf, [skewed])
-    note("one scale, and skewed, averaged", np.inf, [tables(known, EVIDENCE[ONE_SCALE]), skewed])
+    views = [tables(known, EVIDENCE[view]) for view in (NEURAL, ONE_SCALE, SKEWED)]
+    note("one scale, and skewed, averaged", np.inf, views[1:])
+    for trusted in TRUSTED:
+        note(HEDGED, trusted, views)
     if name in SETTINGS:
         again = tables(trained(data, 1), EVIDENCE[NEURAL])
         note("two trainings, averaged", np.inf, [tables(known, EVIDENCE[NEURAL]), again])
@@ -223,7 +222,7 @@ def draw_curves(cells: list[dict[str, Any]], path: Path) -> None:
     matplotlib.use("svg")
     import matplotlib.pyplot as plt
 
-    shown = ("predicted", NEURAL, "4 bags")
+    shown = ("predicted", NEURAL, HEDGED, "4 bags")
     cells = [cell for cell in cells if cell["setting"] in SETTINGS]
     rows = sorted({SETTINGS[cell["setting"]]["num_train"] for cell in cells})
     figure, axes = plt.subplots(1, len(rows), figsize=(3.2 * len(rows), 3.2), squeeze=False)

@@ -11,6 +11,7 @@ from bayesdag.graphs import num_linear_extensions
 from bayesdag.knowledge import Constraints
 from bayesdag.methods import _extensions
 from bayesdag.methods.collapsed import Collapsed
+from bayesdag.scores.bge import BGe
 from bayesdag.types import InputError
 from tests.statistical import kit
 from tests.toys import NAMES, TRUTH, toy_frame
@@ -216,3 +217,59 @@ def test_an_interrupted_run_ends_in_the_same_draws(key):
     resumed = QUICK(key, data, known, keeper)
     straight = QUICK(key, data, known, None)
     np.testing.assert_array_equal(resumed.graphs, straight.graphs)
+
+
+class TwoMinds(BGe):
+    """A score that cannot make up its mind about one edge."""
+
+    def views(self):
+        return OfOneMind(+40.0), OfOneMind(-40.0)
+
+
+class OfOneMind(BGe):
+    """As BGe, but fond of the edge from the first variable to the last, or averse to it."""
+
+    assumed = "of its own"
+
+    def __init__(self, bonus: float) -> None:
+        super().__init__()
+        object.__setattr__(self, "bonus", bonus)
+
+    def log_evidence(self, stats, node, parents):
+        own = self.bonus * parents[:, 0] if node == parents.shape[1] - 1 else 0.0  # pyright: ignore
+        return super().log_evidence(stats, node, parents) + own
+
+    def log_evidence_of_additions(self, stats, nodes, parents):
+        d = parents.shape[1]
+        values = super().log_evidence_of_additions(stats, nodes, parents)
+        has = parents[:, [0]] | (np.arange(d) == 0)[None, :]
+        return values + self.bonus * has * (nodes == d - 1)[:, None]  # pyright: ignore
+
+
+def test_views_of_a_score_share_every_chain_alike():
+    data = few_rows()
+    found = fit(data, dataclasses.replace(QUICK, score=TwoMinds(), num_samples=101), seed=1)
+    assert found.graphs.shape[:2] == (QUICK.num_chains, 101)
+    drawn = found.graphs[:, :, 0, -1]
+    np.testing.assert_allclose(drawn.mean(axis=1), 0.5, atol=0.02)
+    # In turn, so that no stretch of a chain is of one mind: 50 and 51 of 101.
+    np.testing.assert_allclose(drawn[:, :50].mean(axis=1), 0.5, atol=0.05)
+    alone = [
+        fit(data, dataclasses.replace(QUICK, score=view), seed=1) for view in TwoMinds().views()
+    ]
+    expected = np.mean([one.edge_matrix() for one in alone], axis=0)
+    assert np.abs(found.edge_matrix() - expected).max() < 0.12
+    assert "each with the same weight" in found.provenance["model"]
+
+
+def test_too_few_draws_for_all_views_are_refused():
+    with pytest.raises(InputError, match="2 assumptions on the noise share the draws"):
+        fit(few_rows(), dataclasses.replace(QUICK, score=TwoMinds(), num_samples=1))
+
+
+def test_views_with_functions_of_different_sizes_are_put_together():
+    small, large = np.ones((4, 3, 2)), np.full((6, 3, 5), 2.0)
+    whole = dataclasses.replace(QUICK, num_chains=2)._together([small, large])
+    assert whole.shape == (10, 3, 5)
+    assert sorted(whole[:, 0, 0]) == [1.0] * 4 + [2.0] * 6
+    assert (whole[whole[:, 0, 0] == 1][:, :, 2:] == 0).all()

@@ -77,20 +77,25 @@ def test_the_evidence_is_one_half_of_the_rows_and_the_other_given_it_by_hand():
         new = _units.whitened(by, test, jnp.asarray(folds[held_out][:, 3]), rows[2], used)
         slopes = np.asarray(_networks._slopes(fit.network, new.inputs), float)
         leverage = ((np.asarray(fit.inverse, float) @ slopes.T) ** 2).sum(axis=0)
-        scale = float(fit.shape.scale[0]) * np.sqrt(1 + leverage)
+        scale = float(fit.noise.scale[0]) * np.sqrt(1 + leverage)
         residual = np.asarray(new.target - _networks.means(fit.network, new.inputs), float)
-        degrees = _shapes.DEGREES[int(fit.shape.which[0])]
+        degrees = _shapes.DEGREES[int(fit.noise.which[0])]
         total += stats.t.logpdf(residual, degrees, scale=scale).sum()
         total += marginal(fit, whitened, used)
         total -= (len(residual) + len(inputs)) * np.log(float(by.spread))
-    odds = prepared.known[3, 0b011].log_odds
+    odds = log_odds(prepared.known[3, 0b011])
     total = total / 2 + np.log((1 + np.exp(odds)) / 2)  # noise of one scale, or uneven
     assert found == pytest.approx(total, abs=1.0)
 
 
+def log_odds(family):
+    """Of an uneven scale, beside a single one."""
+    return family.log_evidence[1] - family.log_evidence[0]
+
+
 def marginal(fit, rows, used):
     """Laplace's approximation, in double precision and from its formula."""
-    network, degrees = fit.network, _shapes.DEGREES[int(fit.shape.which[0])]
+    network, degrees = fit.network, _shapes.DEGREES[int(fit.noise.which[0])]
     residual = np.asarray(rows.target - _networks.means(network, rows.inputs), float)
 
     def log_likelihood(log_scale):
@@ -146,7 +151,7 @@ def test_a_parent_of_the_scale_alone_is_found_and_its_effect_is_drawn(key):
     prepared = SCORE.prepare(data)
     with_b, without = SCORE.log_evidence(prepared, 3, sets("ab", "a"))
     assert with_b > without + 20
-    assert prepared.known[3, 0b11].log_odds > 20
+    assert log_odds(prepared.known[3, 0b11]) > 20
     graph = np.zeros((1, 4, 4), dtype=np.int8)
     graph[0, [0, 1], 3] = 1
     params = SCORE.draw(key, prepared, graph)
@@ -166,8 +171,8 @@ def test_a_parent_of_the_scale_alone_is_found_and_its_effect_is_drawn(key):
 def test_even_noise_pays_little_for_the_doubt():
     prepared = SCORE.prepare(dataset(kinked_rows()))
     SCORE.log_evidence(prepared, 3, sets("ab", ""))
-    assert -30 < prepared.known[3, 0b11].log_odds < 0
-    assert prepared.known[3, 0].log_odds == pytest.approx(0, abs=1e-2)  # no parents, no question
+    assert -30 < log_odds(prepared.known[3, 0b11]) < 0
+    assert log_odds(prepared.known[3, 0]) == pytest.approx(0, abs=1e-2)  # no parents, no question
 
 
 def test_rows_that_repeat_one_another_are_never_on_both_sides_of_a_fold():
@@ -292,14 +297,16 @@ def test_a_set_in_doubt_is_trained_again_from_the_larger_one():
     # As if its training had gone badly.
     ruined = jax.tree.map(np.zeros_like, known.networks)
     worse = known._replace(
-        networks=ruined, log_posterior=known.log_posterior - 900, log_evidence=-9e9
+        networks=ruined,
+        log_posterior=known.log_posterior - 900,
+        log_evidence=np.full(4, -9e9, dtype=np.float32),
     )
     stats_.known[3, 0b01] = worse
     SCORE.log_evidence_of_families(stats_, nodes, both_[None])
     assert not SCORE.settle(stats_)  # so large a gain is doubted by nobody
     SCORE.doubt(stats_, nodes, both_[None])
     assert SCORE.settle(stats_)
-    assert abs(stats_.known[3, 0b01].log_evidence - known.log_evidence) < 20
+    assert (abs(stats_.known[3, 0b01].log_evidence - known.log_evidence) < 20).all()
     assert not SCORE.settle(stats_)
 
 
@@ -396,3 +403,20 @@ def test_settings_that_make_no_sense_are_refused():
         Neural(num_folds=1)
     with pytest.raises(InputError, match="trusted_rows is 0"):
         Neural(trusted_rows=0.0)
+
+
+def test_views_learn_from_the_same_networks_and_differ_in_the_noise_only():
+    views = Neural(**vars(SCORE) | {"hedged": True}).views()
+    assert [(view.uneven, view.skewed) for view in views] == [
+        (True, False),
+        (False, False),
+        (True, True),
+    ]
+    assert Neural(hedged=False, skewed=True).views() == (Neural(hedged=False, skewed=True),)
+    stats_ = views[0].prepare(dataset(uneven_rows()))
+    first = views[0].log_evidence(stats_, 3, sets("ab"))
+    before = dict(stats_.known)
+    others = [view.log_evidence(stats_, 3, sets("ab")) for view in views[1:]]
+    assert all(stats_.known[address] is family for address, family in before.items())
+    assert others[0] < first - 20  # one scale does not suit these rows
+    assert abs(others[1] - first) < 20  # and a skew is not needed

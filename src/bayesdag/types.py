@@ -162,6 +162,15 @@ class Score(Protocol):
 
 
 @runtime_checkable
+class Hedging(Protocol):
+    """A score that assumes something a posterior had better not depend on."""
+
+    def views(self) -> tuple[Any, ...]:
+        """Scores under each assumption, with statistics in common; all count the same."""
+        ...
+
+
+@runtime_checkable
 class Monitor(Protocol):
     """Watches a long run: shows progress, keeps checkpoints, may stop it."""
 

@@ -37,8 +37,8 @@ class Averaged:
     PRESETS: ClassVar[dict[str, "Averaged"]]
 
     methods: tuple[Method, ...] = (
-        dataclasses.replace(Collapsed.PRESETS["neural"], score=Neural(uneven=False)),
-        dataclasses.replace(Collapsed.PRESETS["neural"], score=Neural(skewed=True)),
+        dataclasses.replace(Collapsed.PRESETS["neural"], score=Neural(uneven=False, hedged=False)),
+        dataclasses.replace(Collapsed.PRESETS["neural"], score=Neural(skewed=True, hedged=False)),
     )
 
     def __post_init__(self) -> None:

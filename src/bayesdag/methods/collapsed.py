@@ -6,13 +6,14 @@ the order: chains look its log posterior up in tables, and draws of graphs and f
 given the order are exact.
 """
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from math import ceil
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import jax
 import numpy as np
-from jaxtyping import Float, Shaped
+from jaxtyping import Float, Int, Shaped
 
 from bayesdag import loop, posterior
 from bayesdag.data import Dataset
@@ -27,7 +28,7 @@ from bayesdag.posterior import Posterior
 from bayesdag.priors import DensityGrid, StructurePrior
 from bayesdag.scores.bge import BGe
 from bayesdag.scores.neural import Neural
-from bayesdag.types import Array, InputError, Key, Monitor, Score
+from bayesdag.types import Array, Hedging, InputError, Key, Monitor, Params, Score
 
 # Ladders a chain times variables: look-ups are cheap while few replicas share the cache.
 _LADDERS_TIMES_VARIABLES = 320
@@ -37,6 +38,20 @@ _TRIAL_DRAWS = 300
 _BESIDE_CORE = 7
 _BESIDE_CORE_IF_DEAR = 4
 _MIN_ROWS = 10
+
+
+class _Part(NamedTuple):
+    """Draws under one view of the score, and where they come from."""
+
+    scores: LocalScores
+    prior: Components
+    place: Region
+    drawn: Sampled
+    missing: Outside
+    params: Params
+    change: Float[np.ndarray, " s"]
+    weights: Float[np.ndarray, " s"]
+    notes: list[str]
 
 
 @dataclass(frozen=True)
@@ -102,31 +117,86 @@ class Collapsed:
     def __call__(
         self, key: Key, data: Dataset, knowledge: Constraints, monitor: Monitor | None
     ) -> Posterior:
-        """Joint draws of graphs and functions."""
-        key_region, key_run, key_functions = jax.random.split(key, 3)
+        """Joint draws of graphs and functions, under every view of the score alike."""
         stats = self.score.prepare(data)
-        scores = LocalScores(self.score, stats, knowledge, monitor)
-        prior = Components(*self.prior.components(data.num_variables))
-        effort = self._effort(data.num_variables)
-        place = region.explore(key_region, scores, prior, effort)
-        if not self.order_modular:
-            _extensions.log_num_orders(place.found[0].graph)  # refuse now, not after the chains
-        drawn = region.run(key_run, place, effort, monitor)
-        drawn = self._arranged(drawn)
-        value = scores.of_graphs(drawn.graphs).sum(axis=1) + prior.log_prob(drawn.graphs)
-        change = self._change_of_prior(drawn, prior)
-        weights, notes = self._weights(drawn, change)
-        params = self.score.draw(key_functions, stats, drawn.graphs.astype(np.int8))
-        told = _told(scores, prior, place, drawn, value)
+        views = self._views()
+        alone = monitor if len(views) == 1 else None  # the state of one is none of the whole's
+        keys = [key] if len(views) == 1 else jax.random.split(key, len(views))
+        parts: list[_Part] = []
+        for own, view in zip(keys, views, strict=True):
+            start = parts[0].place.found[0].order if parts else None
+            scores = LocalScores(view.score, stats, knowledge, monitor)
+            parts.append(view._part(own, data, scores, alone, start))
+        graphs = self._together([part.drawn.graphs for part in parts])
+        first, prior = parts[0], parts[0].prior
+        value = first.scores.of_graphs(graphs).sum(axis=1) + prior.log_prob(graphs)
+        change = self._together([part.change for part in parts])
+        weights = None if self.order_modular else self._together([part.weights for part in parts])
+        told = _told(first, value)
+        notes = list(dict.fromkeys(note for part in parts for note in part.notes))
         return posterior.from_draws(
-            self._fold(drawn.graphs),
+            self._fold(graphs),
             self.score.scm(data),
-            jax.tree.map(self._fold, params),
+            jax.tree.map(
+                lambda *leaves: self._fold(self._together(leaves)), *[p.params for p in parts]
+            ),
             data,
             log_joint=self._fold(value + change),
-            weights=weights,
-            provenance={**self._words(data, stats), **told, "notes": [*notes, *told["notes"]]},
+            weights=None if weights is None else self._fold(weights),
+            provenance={**self._words(data, stats), **told, "notes": notes},
         )
+
+    def _views(self) -> "list[Collapsed]":
+        """This method under every assumption of its score; each draws its share."""
+        if not isinstance(self.score, Hedging):
+            return [self]
+        scores = self.score.views()
+        share = np.diff(np.linspace(0, self.num_samples, len(scores) + 1).round().astype(int))
+        if not share.all():
+            raise InputError(
+                f"num_samples is {self.num_samples}; {len(scores)} assumptions on the noise share "
+                "the draws of a chain, so it must be at least as many, or the score not hedged"
+            )
+        pairs = zip(scores, share.tolist(), strict=True)
+        return [replace(self, score=score, num_samples=num) for score, num in pairs]
+
+    def _together(self, parts: Sequence[Any]) -> np.ndarray:
+        """Draws of all views, chain by chain, in turn: each stretch of a chain has its share.
+
+        Functions of few parents are filled up to the size of those of many.
+        """
+        if len(parts) == 1:
+            return np.asarray(parts[0])
+        size = np.max([leaf.shape[1:] for leaf in parts], axis=0, initial=0)
+        missing = [[(0, 0), *((0, gap) for gap in size - leaf.shape[1:])] for leaf in parts]
+        filled = [np.pad(leaf, gap) for leaf, gap in zip(parts, missing, strict=True)]
+        chains = [leaf.reshape(self.num_chains, -1, *leaf.shape[1:]) for leaf in filled]
+        time = np.concatenate([np.arange(leaf.shape[1]) / leaf.shape[1] for leaf in chains])
+        whole = np.concatenate(chains, axis=1)[:, np.argsort(time, kind="stable")]
+        return whole.reshape(-1, *whole.shape[2:])
+
+    def _part(
+        self,
+        key: Key,
+        data: Dataset,
+        scores: LocalScores,
+        monitor: Monitor | None,
+        start: Int[np.ndarray, " d"] | None,
+    ) -> "_Part":
+        """Draws under one view; the search starts from an order that another has found."""
+        key_region, key_run, key_functions = jax.random.split(key, 3)
+        prior = Components(*self.prior.components(data.num_variables))
+        effort = self._effort(data.num_variables)
+        place = region.explore(key_region, scores, prior, effort, start)
+        if not self.order_modular:
+            _extensions.log_num_orders(place.found[0].graph)  # refuse now, not after the chains
+        drawn = self._arranged(region.run(key_run, place, effort, monitor))
+        change = self._change_of_prior(drawn, prior)
+        weights, notes = self._weights(drawn, change)
+        params = self.score.draw(key_functions, scores.stats, drawn.graphs.astype(np.int8))
+        missing = region.outside(scores, place, drawn)
+        notes = [*notes, *_notes(data.names, place, missing, 1 - drawn.representable.mean(0))]
+        return _Part(scores, prior, place, drawn, missing, params, change, weights, notes)
 
     def log_score_of(
         self, data: Dataset, knowledge: Constraints, graph: Shaped[Array, "d d"]
@@ -137,7 +207,8 @@ class Collapsed:
         together) it tells a shortfall of the search from one of the score.
         """
         recall = getattr(self.score, "recall", self.score.prepare)  # what is dear to compute
-        scores = LocalScores(self.score, recall(data), knowledge)
+        score = self._views()[0].score
+        scores = LocalScores(score, recall(data), knowledge)
         prior = Components(*self.prior.components(data.num_variables))
         return region.log_score(scores, prior, graph)
 
@@ -192,24 +263,26 @@ class Collapsed:
 
     def _weights(
         self, drawn: Sampled, change: Float[np.ndarray, " s"]
-    ) -> tuple[Float[np.ndarray, "chain draw"] | None, list[str]]:
+    ) -> tuple[Float[np.ndarray, " s"], list[str]]:
         """Equal weights, or those that count each graph once."""
         if self.order_modular:
-            return None, []
+            return np.ones(len(drawn.graphs)), []
         weights, effective = _extensions.graph_modular_weights(drawn.graphs, change)
         note = (
             f"each graph counts once: draws are re-weighted by their number of orders, which "
             f"leaves {effective:.0f} effective draws of {len(weights)}"
         )
-        return self._fold(weights), [note]
+        return weights / weights.mean(), [note]
 
     def _words(self, data: Dataset, stats: Any) -> dict[str, Any]:
         scm, evidence = self.score.scm(data), type(self.score).__name__
-        scale = " of a scale that may depend on the parents" * getattr(self.score, "uneven", False)
+        views = self.score.views() if isinstance(self.score, Hedging) else ()
+        assumed = " or ".join(view.assumed for view in views)
+        assumed = f" {assumed}, each with the same weight" if len(views) > 1 else f" {assumed}"
         reading = "order-modular" if self.order_modular else "graph-modular"
         return {
             "model": f"{type(scm.mechanism).__name__} functions, {type(scm.noise).__name__} "
-            f"noise{scale}, integrated out ({evidence})",
+            f"noise{assumed.rstrip()}, integrated out ({evidence})",
             "prior": f"{reading}: {self.prior.describe()}",
             "temperature": 1 / self.score.power(stats)
             if isinstance(self.score, Screening)
@@ -217,16 +290,10 @@ class Collapsed:
         }
 
 
-def _told(
-    scores: LocalScores,
-    prior: Components,
-    place: Region,
-    drawn: Sampled,
-    value: Float[np.ndarray, " s"],
-) -> dict[str, Any]:
+def _told(part: _Part, value: Float[np.ndarray, " s"]) -> dict[str, Any]:
     """What was searched, what the tables hold, and what they may have lost."""
+    scores, prior, place, drawn, missing = part[:5]
     names = scores.knowledge.names
-    missing = region.outside(scores, place, drawn)
     stages = [*place.history, {"stage": "draws", "best": float(value.max())}]
     unrepresented = 1 - drawn.representable.mean(axis=0)
     return {
@@ -247,7 +314,6 @@ def _told(
         },
         "exchanges": [float(share) for share in drawn.exchanges],
         "edge_log_odds": _edge_log_odds(place, drawn),
-        "notes": _notes(names, place, missing, unrepresented),
     }
 
 

@@ -88,7 +88,7 @@ class LocalScores:
     def __init__(
         self, score: Evidence, stats: Any, knowledge: Constraints, monitor: Any = None
     ) -> None:
-        self._score, self._stats, self.knowledge = score, stats, knowledge
+        self._score, self.stats, self.knowledge = score, stats, knowledge
         self._dear = score if isinstance(score, Screening) else None
         self._extending = score if isinstance(score, Extending) else None
         self._monitor = monitor if isinstance(monitor, Told) else None
@@ -130,7 +130,7 @@ class LocalScores:
         """Score after adding each single variable; -inf where it cannot be added."""
         possible = ~parents & ~self.knowledge.forbidden.T[nodes]
         if self._extending:
-            values = self._extending.log_evidence_of_additions(self._stats, nodes, parents)
+            values = self._extending.log_evidence_of_additions(self.stats, nodes, parents)
             values = values + (parents * self.knowledge.log_odds.T[nodes]).sum(axis=1)[:, None]
             values += self.knowledge.log_odds.T[nodes]
             return np.where(possible, values, -np.inf)
@@ -156,22 +156,22 @@ class LocalScores:
         """Roughly what each variable adds; -inf where it cannot be added."""
         assert self._dear
         possible = ~parents & ~self.knowledge.forbidden.T[nodes]
-        values = self._dear.promise(self._stats, nodes, parents)
+        values = self._dear.promise(self.stats, nodes, parents)
         return np.where(possible, values + self.knowledge.log_odds.T[nodes], -np.inf)
 
     def sketch(self) -> "LocalScores":
         """Scores that cost little and tell where a dear search should begin."""
         assert self._dear
-        return LocalScores(*self._dear.sketch(self._stats), self.knowledge)
+        return LocalScores(*self._dear.sketch(self.stats), self.knowledge)
 
     def doubt(self, nodes: Int[np.ndarray, " b"], parents: Bool[np.ndarray, "b d"]) -> None:
         """Put all sets with one parent less into doubt, where scores are a matter of luck."""
         if self._dear:
-            self._dear.doubt(self._stats, nodes, parents)
+            self._dear.doubt(self.stats, nodes, parents)
 
     def settle(self) -> bool:
         """Let a dear score think again; whether that has changed what it told before."""
-        return self._dear is not None and self._dear.settle(self._stats)
+        return self._dear is not None and self._dear.settle(self.stats)
 
     def of_graphs(self, graphs: Shaped[Array, "s d d"]) -> Float[np.ndarray, "s d"]:
         """Score of every node with its parents in each graph."""
@@ -194,7 +194,7 @@ class LocalScores:
         allowed = np.isfinite(result)
         if allowed.any():
             result[allowed] += score.log_evidence_of_families(
-                self._stats, nodes[allowed], parents[allowed]
+                self.stats, nodes[allowed], parents[allowed]
             )
         if self._monitor:
             self._monitor.tell(f"search: functions learned for {self.num_computed} sets of parents")
@@ -204,7 +204,7 @@ class LocalScores:
         result = self.knowledge.log_prior(node, parents)
         allowed = np.isfinite(result)
         if allowed.any():
-            result[allowed] += self._score.log_evidence(self._stats, node, parents[allowed])
+            result[allowed] += self._score.log_evidence(self.stats, node, parents[allowed])
         return result
 
 

@@ -103,11 +103,21 @@ class Sampled(NamedTuple):
     exchanges: Float[np.ndarray, " t-1"]
 
 
-def explore(key: Key, scores: LocalScores, prior: Components, effort: Effort) -> Region:
-    """Search, tables and short chains in turn, until nothing enters the tables."""
+def explore(
+    key: Key,
+    scores: LocalScores,
+    prior: Components,
+    effort: Effort,
+    start: Int[np.ndarray, " d"] | None = None,
+) -> Region:
+    """Search, tables and short chains in turn, until nothing enters the tables.
+
+    Args:
+        start: an order from which a dear score goes on, instead of where a cheap one ends.
+    """
     key_search, key_start, key_rounds = jax.random.split(key, 3)
     rng = generator(key_search)
-    found, trees = find(rng, scores, prior, effort.num_starts)
+    found, trees = find(rng, scores, prior, effort.num_starts, start)
     history = [{"stage": "search", "best": log_score(scores, prior, found[0].graph)}]
     starts = _starts(generator(key_start), found, effort, scores.knowledge.required)
     probability = candidates.of_search(scores, trees.penalty, found, MARGIN)
@@ -135,7 +145,11 @@ def explore(key: Key, scores: LocalScores, prior: Components, effort: Effort) ->
 
 
 def find(
-    rng: np.random.Generator, scores: LocalScores, prior: Components, num_searches: int
+    rng: np.random.Generator,
+    scores: LocalScores,
+    prior: Components,
+    num_searches: int,
+    start: Int[np.ndarray, " d"] | None = None,
 ) -> tuple[list[Found], Trees]:
     """Results of the search, best first, under the component that suits them best.
 
@@ -144,7 +158,7 @@ def find(
     starts where a cheap one ended.
     """
     if scores.screens:
-        return _outlined(rng, scores, prior, num_searches)
+        return _outlined(rng, scores, prior, num_searches, start)
     component = len(prior.log_weight) // 2
     trees = ParentTrees(scores, prior.penalty[component])
     first, *others = search.starting_orders(rng, trees, min(num_searches, NUM_STARTS))
@@ -166,12 +180,20 @@ def find(
 
 
 def _outlined(
-    rng: np.random.Generator, scores: LocalScores, prior: Components, num_searches: int
+    rng: np.random.Generator,
+    scores: LocalScores,
+    prior: Components,
+    num_searches: int,
+    start: Int[np.ndarray, " d"] | None,
 ) -> tuple[list[Found], Trees]:
     """Where a cheap score ends, and where the dear one goes from there."""
-    rough, _ = find(rng, scores.sketch(), prior, num_searches)
-    trees = ScreenedTrees(scores, prior.penalty[prior.best(rough[0].graph)])
-    return [search.search(rng, trees, rough[0].order)], trees
+    if start is None:
+        rough = find(rng, scores.sketch(), prior, num_searches)[0][0]
+    else:
+        trees = ScreenedTrees(scores, prior.penalty[len(prior.log_weight) // 2])
+        rough = search.evaluate(trees, start)
+    trees = ScreenedTrees(scores, prior.penalty[prior.best(rough.graph)])
+    return [search.search(rng, trees, rough.order)], trees
 
 
 def run(

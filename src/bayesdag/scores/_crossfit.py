@@ -17,7 +17,7 @@ from jaxtyping import Bool, Float, Int, Int32
 from bayesdag.loop import COMPILER
 from bayesdag.scores import _networks, _units
 from bayesdag.scores._additive import NUM_CURVES, curves
-from bayesdag.scores._networks import Network, Plan
+from bayesdag.scores._networks import Network, Noise, Plan
 from bayesdag.types import Array
 
 # Parent sets are filled up to one of these sizes, so that few programs are compiled.
@@ -56,39 +56,33 @@ class Scored(NamedTuple):
     """What is known of families after training; a leading dimension for each.
 
     Attributes:
-        log_evidence: of all rows: mean over the folds of `log_marginal` and what it predicts,
-            and over noise of one scale and of an uneven one, equally probable beforehand.
-        log_odds: of the uneven scale.
-        predicted: log density of the rows by networks that have not seen them, with one scale
-            and with an uneven one; so are the next fields with a last dimension of two.
+        log_evidence: of all rows, with each kind of noise: mean over the folds of
+            `log_marginal` and what it predicts.
+        predicted: log density of the rows by networks that have not seen them, with each kind
+            of noise.
         could_add: gain in nats of a linear regression of the residuals on curves of each
             variable: quick, blind to products, good enough to say which to try first.
         networks: one for each fold, inputs in engine units, standardised target.
         log_posterior: of each network on the rows it was trained on.
         log_marginal: of the rows that each network was trained on.
-        scale: of its residuals, in engine units.
-        shape: number of the noise's.
+        noise: of its residuals, in engine units.
         centre: of the target.
         spread: of the target.
         last: curvature of the last layer, inputs whitened.
         whitening: Cholesky factor of the covariance of the inputs.
-        uneven: weights of units and inputs in the log factor of the uneven scale.
     """
 
-    log_evidence: Float[Array, " b"]
-    log_odds: Float[Array, " b"]
-    predicted: Float[Array, "b 2"]
+    log_evidence: Float[Array, "b 4"]
+    predicted: Float[Array, "b 4"]
     could_add: Float[Array, "b d"]
     networks: Network
     log_posterior: Float[Array, "b f"]
-    log_marginal: Float[Array, "b f 2"]
-    scale: Float[Array, "b f 2"]
-    shape: Int[Array, "b f 2"]
+    log_marginal: Float[Array, "b f 4"]
+    noise: Noise
     centre: Float[Array, "b f"]
     spread: Float[Array, "b f"]
     last: Float[Array, "b f q q"]
     whitening: Float[Array, "b f k k"]
-    uneven: Float[Array, "b f q"]
 
 
 class Given(NamedTuple):
@@ -162,15 +156,13 @@ def _score(folds: Folds, group: Families, given: Given, plan: Plan) -> Scored:
     every = folds.observed.reshape(-1, folds.observed.shape[-1])
     weight = jnp.moveaxis(every[:, group.node], 1, 0)
     predicted = (density * weight[:, :, None]).sum(axis=1)
-    networks, log_posterior, log_marginal, *rest = trained
-    both = log_marginal.mean(axis=1) + predicted / log_marginal.shape[1]
-    log_odds = jnp.where(plan.uneven, both[:, 1] - both[:, 0], -jnp.inf)
-    residual = jnp.where(log_odds[:, None] > 0, residual[:, :, 1], residual[:, :, 0])
+    log_marginal = trained[2]
+    evidence = log_marginal.mean(axis=1) + predicted / log_marginal.shape[1]
+    best = jnp.argmax(evidence, axis=1)
+    residual = jnp.take_along_axis(residual, best[:, None, None], axis=2)[:, :, 0]
     gains = (residual * weight) @ folds.curves
     gains = 0.5 * (gains**2).reshape(weight.shape[0], -1, NUM_CURVES).sum(axis=2)
-    evidence = both[:, 0] + jax.nn.softplus(log_odds) - np.log(1.0 + plan.uneven)
-    known = (evidence, log_odds, predicted, gains)
-    return Scored(*known, networks, log_posterior, log_marginal, *rest)
+    return Scored(evidence, predicted, gains, *trained)
 
 
 def _one(folds: Folds, plan: Plan, family: Families, given: Given):
@@ -192,19 +184,18 @@ def _one(folds: Folds, plan: Plan, family: Families, given: Given):
             _units.in_engine_units(by, fit.network),
             fit.log_posterior - jnp.log(by.spread) * counts.sum(),
             fit.log_marginal - jnp.log(by.spread) * counts.sum(),
-            fit.shape.scale * by.spread,
-            fit.shape.which,
+            _units.noise_in_engine_units(by, fit),
             by.centre,
             by.spread,
             fit.last,
             by.root,
-            _units.in_engine_units(by, fit.network._replace(second=fit.uneven)).second,
         )
         return trained, density - jnp.log(by.spread), residual
 
     numbers = jnp.arange(folds.values.shape[0])
     trained, density, residual = jax.vmap(held_out)(numbers, given.networks)
-    return trained, density.reshape(-1, 2), residual.reshape(-1, 2)
+    kinds = density.shape[-1]
+    return trained, density.reshape(-1, kinds), residual.reshape(-1, kinds)
 
 
 def _at_once(folds: Folds, group: Families, plan: Plan) -> int:

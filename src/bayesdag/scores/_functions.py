@@ -2,12 +2,12 @@
 
 import numpy as np
 from jaxtyping import Float, Int
-from scipy.special import expit
+from scipy.special import softmax
 
 from bayesdag.scores._crossfit import SIZES
 from bayesdag.scores._networks import JITTER
 from bayesdag.scores._shapes import DEGREES, SKEW
-from bayesdag.scores._trained import Trained
+from bayesdag.scores._trained import Kinds, Trained
 from bayesdag.types import Params
 
 
@@ -17,6 +17,7 @@ def assembled(
     which: Int[np.ndarray, " m"],
     shape: tuple[int, int],
     num_rows: int,
+    kinds: Kinds,
 ) -> Params:
     """Parameters of s graphs with d nodes each; `which` is the family of every node."""
     # At least the second size, so that results of several runs mostly fit together.
@@ -24,7 +25,7 @@ def assembled(
     pieces: dict[str, np.ndarray] = {}
     for number, family in enumerate(families):
         asked = np.flatnonzero(which == number)
-        for name, leaf in _drawn(rng, family, len(asked), num_rows).items():
+        for name, leaf in _drawn(rng, family, len(asked), num_rows, kinds).items():
             leaf = _widened(name, leaf, widest)
             whole = pieces.setdefault(name, np.zeros((len(which), *leaf.shape[1:]), leaf.dtype))
             whole[asked] = leaf
@@ -34,23 +35,24 @@ def assembled(
 
 
 def _drawn(
-    rng: np.random.Generator, family: Trained, num: int, num_rows: int
+    rng: np.random.Generator, family: Trained, num: int, num_rows: int, kinds: Kinds
 ) -> dict[str, np.ndarray]:
     """Draws of one family, in engine units: a fold's network, its last layer varied.
 
-    Noise has one scale or an uneven one, as probable as the rows make them.
+    Noise is of one of the kinds, as probable as the rows make them.
 
     With A the curvature at the fit, the last layer given the hidden units is
     N(second, σ² A₂₂⁻¹); `last` is A₂₂.
     """
-    at = rng.integers(len(family.scale), size=num)
+    at = rng.integers(len(family.spread), size=num)
     first, bias, second = (np.asarray(leaf, float)[at] for leaf in family.networks)
     k, h = first.shape[1:]
     spread = family.spread[at].astype(float)
-    uneven = rng.random(num) < expit(family.log_odds)
-    kind = at, uneven.astype(int)
-    scale = family.scale[kind] * np.sqrt(num_rows / rng.chisquare(num_rows, size=num))
-    factor = (family.uneven[at] * uneven[:, None]).astype(np.float32)
+    probability = softmax(family.log_evidence[list(kinds)].astype(float))
+    kind = at, rng.choice(kinds, size=num, p=probability)
+    scales, shapes, uneven = (np.asarray(leaf)[kind] for leaf in family.noise)
+    scale = scales * np.sqrt(num_rows / rng.chisquare(num_rows, size=num))
+    factor = uneven.astype(np.float32)
     noise = rng.standard_normal(second.shape)[..., None]
     noise = (_inverse_roots(family.last.astype(float))[at] @ noise)[..., 0]
     noise *= (scale / spread)[:, None]
@@ -68,8 +70,8 @@ def _drawn(
         "spread_slopes": factor[:, h : h + k],
         "spread_intercept": factor[:, -1],
         "log_scale": np.log(scale).astype(np.float32),
-        "log_degrees": np.log(DEGREES)[family.shape[kind]].astype(np.float32),
-        "log_skew": np.log(SKEW)[family.shape[kind]].astype(np.float32),
+        "log_degrees": np.log(DEGREES)[shapes].astype(np.float32),
+        "log_skew": np.log(SKEW)[shapes].astype(np.float32),
     }
 
 

@@ -3,9 +3,9 @@
 A hidden layer of rectifiers beside a linear part, on whitened inputs. Several random starts
 take Levenberg-Marquardt steps on few rows, the best of them by its training loss goes on with
 all rows, and its last steps weigh the rows, so that outliers pull less where the residuals
-have heavy tails. What is left is described twice: by noise of one scale, and by noise whose
-scale depends on the inputs. Everything here is for ONE network; `jax.vmap` trains thousands
-at once.
+have heavy tails. What is left is described in several ways: by noise of one scale, by noise
+whose scale depends on the inputs, and by either with a skew. Everything here is for ONE
+network; `jax.vmap` trains thousands at once.
 
 All networks share the same random numbers: what luck there is cancels in comparisons, and
 programs without random numbers compile in half the time.
@@ -17,10 +17,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from bayesdag.scores import _shapes, _uneven
-from bayesdag.scores._shapes import Shape
 from bayesdag.scores._uneven import dot
 from bayesdag.types import Array
 
@@ -40,8 +39,6 @@ class Plan(NamedTuple):
         robust_steps: last steps, with weights that suit the tails of the residuals.
         few_rows: rows that the first steps look at.
         seed: of the random starts.
-        uneven: whether the scale of the noise may depend on the inputs.
-        skewed: whether noise may lean to one side.
     """
 
     width: int = 8
@@ -51,8 +48,6 @@ class Plan(NamedTuple):
     robust_steps: int = 2
     few_rows: int = 1024
     seed: int = 0
-    uneven: bool = True
-    skewed: bool = False
 
 
 class Network(NamedTuple):
@@ -77,28 +72,42 @@ class Rows(NamedTuple):
     weight: Float[Array, " n"]
 
 
+class Noise(NamedTuple):
+    """Residuals described in four ways, which a leading dimension tells apart.
+
+    Of one scale, of an uneven one, and both again with shapes that may lean to one side.
+
+    Attributes:
+        scale: of the residuals.
+        which: number of their shape.
+        uneven: weights of the features in the log factor of the scale; 0 where there is one.
+    """
+
+    scale: Float[Array, "*four"]
+    which: Int[Array, "*four"]
+    uneven: Float[Array, "*four q"]
+
+
 class Fit(NamedTuple):
     """A trained network with its surroundings.
 
     Attributes:
         network: on whitened inputs, for a standardised target.
-        shape: of the residuals, as they are and over their uneven scale.
-        uneven: weights of the features in the log factor of that scale.
+        noise: what the residuals look like, described in several ways.
         inverse: of the Cholesky factor of the curvature; its square, times the squared scale,
             is the covariance of the parameters.
         last: curvature of the last layer, hidden units given.
         log_posterior: of the training rows, up to a constant.
-        log_marginal: of the training rows, with one scale and with an uneven one: log
-            posterior and Laplace's volume.
+        log_marginal: of the training rows, with each kind of noise: log posterior and
+            Laplace's volume.
     """
 
     network: Network
-    shape: Shape
-    uneven: Float[Array, " q"]
+    noise: Noise
     inverse: Float[Array, "p p"]
     last: Float[Array, "q q"]
     log_posterior: Float[Array, ""]
-    log_marginal: Float[Array, "2"]
+    log_marginal: Float[Array, "4"]
 
 
 def fit(rows: Rows, used: Array, given: Network, known: Array, plan: Plan) -> Fit:
@@ -134,7 +143,7 @@ def fit(rows: Rows, used: Array, given: Network, known: Array, plan: Plan) -> Fi
     best = _take(finalists, jnp.argmin(_losses(finalists, rows)))
     plain = plan.fine_steps - half
     best = _improve(best, rows, used, plain + plan.robust_steps, plain)
-    return _finished(best, rows, used, None if plan.skewed else _shapes.NUM_EVEN)
+    return _finished(best, rows, used)
 
 
 def _losses(networks: Network, rows: Rows) -> Float[Array, " s"]:
@@ -146,20 +155,19 @@ def _take(networks: Network, which: Array) -> Network:
     return jax.tree.map(lambda leaf: leaf[which], networks)
 
 
-def log_density(fitted: Fit, rows: Rows) -> tuple[Float[Array, "n 2"], Float[Array, "n 2"]]:
+def log_density(fitted: Fit, rows: Rows) -> tuple[Float[Array, "n 4"], Float[Array, "n 4"]]:
     """Log predictive density of each row, and its residual in units of the scale.
 
-    First with one scale, then with an uneven one. The uncertainty of the parameters widens
-    the density: σ² (1 + leverage).
+    With each kind of noise. The uncertainty of the parameters widens the density:
+    σ² (1 + leverage).
     """
     residual = rows.target - means(fitted.network, rows.inputs)
     slopes = _slopes(fitted.network, rows.inputs)
     wider = jnp.sqrt(1 + (dot(slopes, fitted.inverse.T) ** 2).sum(axis=1))
-    factor = _uneven.log_factor(_features(fitted.network, rows.inputs), fitted.uneven)
-    factor = jnp.exp(jnp.stack([jnp.zeros_like(factor), factor], axis=1))
-    scale = fitted.shape.scale[None, :] * factor
+    factor = _uneven.log_factor(_features(fitted.network, rows.inputs), fitted.noise.uneven.T)
+    scale = fitted.noise.scale[None, :] * jnp.exp(factor)
     wide = scale * wider[:, None]
-    density = _shapes.log_density(residual[:, None] / wide, fitted.shape.which[None, :])
+    density = _shapes.log_density(residual[:, None] / wide, fitted.noise.which[None, :])
     return density - jnp.log(wide), residual[:, None] / scale
 
 
@@ -286,14 +294,14 @@ def _variance(squares: Array, rows: Rows) -> Array:
     return jnp.maximum(squares / jnp.maximum(rows.weight.sum(), 1.0), _LEAST_VARIANCE)
 
 
-def _finished(network: Network, rows: Rows, used: Array, num_shapes: int | None) -> Fit:
-    """Shape of the residuals, and what the rows leave open about the parameters.
+def _finished(network: Network, rows: Rows, used: Array) -> Fit:
+    """Noise of the residuals, and what the rows leave open about the parameters.
 
     The scale is that of n - γ rows, γ being the number of parameters that the rows and not
     the prior determine.
     """
     residual = rows.target - means(network, rows.inputs)
-    shape, log_likelihood = _shapes.fit(residual, rows.weight, num_shapes)
+    shape, log_likelihood = _shapes.fit(residual, rows.weight, _shapes.NUM_EVEN)
     weighted = rows._replace(weight=rows.weight * _pull(network, rows))
     prior = shape.scale**2 * _precision(network, used)
     matrix, _ = _curvature(network, weighted, prior)
@@ -305,30 +313,31 @@ def _finished(network: Network, rows: Rows, used: Array, num_shapes: int | None)
     count = jnp.maximum(rows.weight.sum(), 1.0)
     left = jnp.maximum(1 - (len(matrix) - open_ones) / count, 0.1)
     penalty = 0.5 * (_precision(network, used) * _flat(network) ** 2).sum()
-    log_posterior = log_likelihood - penalty
     # Half the log determinant of the curvature over that of the prior.
     shrinkage = jnp.log(jnp.diagonal(root)).sum() - 0.5 * jnp.log(prior).sum()
     # What solves must wait for what solved before: see `inverse_of`.
     features = _features(network, rows.inputs) + 0 * open_ones
-    evened, uneven, found = _evened(features, residual, rows.weight, shape, num_shapes)
-    gain = found - log_likelihood
-    both = jax.tree.map(lambda a, b: jnp.stack([a, b]), shape, evened)
-    both = both._replace(scale=both.scale / jnp.sqrt(left))
-    log_marginal = log_posterior - shrinkage + jnp.stack([jnp.zeros_like(gain), gain])
+    noise, values = _noises(features, residual, rows.weight)
+    noise = noise._replace(scale=noise.scale / jnp.sqrt(left))
     q = len(network.second)
-    last = matrix[-q:, -q:]
-    return Fit(network, both, uneven, inverse, last, log_posterior, log_marginal)
+    log_posterior, last = log_likelihood - penalty, matrix[-q:, -q:]
+    return Fit(network, noise, inverse, last, log_posterior, values - penalty - shrinkage)
 
 
-def _evened(
-    features: Array, residual: Array, weight: Array, shape: Shape, num_shapes: int | None
-) -> tuple[Shape, Float[Array, " q"], Float[Array, ""]]:
-    """The shape over an uneven scale, weights of the scale, and their log marginal likelihood."""
-    degrees = _shapes.degrees_of(shape.which)
-    uneven = _uneven.fit(features, residual / shape.scale, weight, degrees)
-    factor = _uneven.log_factor(features, uneven.weights)
-    evened, value = _shapes.fit(residual * jnp.exp(-factor), weight, num_shapes)
-    return evened, uneven.weights, value - (weight * factor).sum() + uneven.price
+def _noises(features: Array, residual: Array, weight: Array) -> tuple[Noise, Float[Array, "4"]]:
+    """Every description of the residuals, and its log marginal likelihood."""
+    found, values = [], []
+    for num_shapes in (_shapes.NUM_EVEN, None):
+        shape, value = _shapes.fit(residual, weight, num_shapes)
+        found.append(Noise(*shape, jnp.zeros_like(features[0])))
+        degrees = _shapes.degrees_of(shape.which)
+        uneven = _uneven.fit(features + 0 * value, residual / shape.scale, weight, degrees)
+        factor = _uneven.log_factor(features, uneven.weights)
+        evened, gain = _shapes.fit(residual * jnp.exp(-factor), weight, num_shapes)
+        found.append(Noise(*evened, uneven.weights))
+        values += [value, gain - (weight * factor).sum() + uneven.price]
+        features = features + 0 * gain  # one solution after the other
+    return jax.tree.map(lambda *leaves: jnp.stack(leaves), *found), jnp.stack(values)
 
 
 def _pull(network: Network, rows: Rows) -> Float[Array, " n"]:

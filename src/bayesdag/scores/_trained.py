@@ -4,16 +4,18 @@ A network without one of its parents, or with one more, is a good start for that
 that are compared with one another then do not differ by the luck of their training.
 """
 
+from math import log
 from typing import NamedTuple
 
 import jax
 import numpy as np
-from jaxtyping import Float, Int, Int32
+from jaxtyping import Float, Int32
 
 from bayesdag.scores._crossfit import Families, Given, Scored
-from bayesdag.scores._networks import Network
+from bayesdag.scores._networks import Network, Noise
 
 Address = tuple[int, int]  # a node, and its parents as the bits of a number
+Kinds = tuple[int, ...]  # of noise, as `Noise` numbers them
 # Evidence that a further parent may add before nobody doubts it: below, the smaller set is
 # trained again from the larger one's network.
 DOUBTFUL = 40.0
@@ -25,20 +27,22 @@ class Trained(NamedTuple):
 
     members: Int32[np.ndarray, " k"]
     used: Float[np.ndarray, " k"]
-    log_evidence: float
-    log_odds: float
-    predicted: Float[np.ndarray, "2"]
+    log_evidence: Float[np.ndarray, "4"]
+    predicted: Float[np.ndarray, "4"]
     could_add: Float[np.ndarray, " d"]
     networks: Network
     log_posterior: Float[np.ndarray, " f"]
-    log_marginal: Float[np.ndarray, "f 2"]
-    scale: Float[np.ndarray, "f 2"]
-    shape: Int[np.ndarray, "f 2"]
+    log_marginal: Float[np.ndarray, "f 4"]
+    noise: Noise
     centre: Float[np.ndarray, " f"]
     spread: Float[np.ndarray, " f"]
     last: Float[np.ndarray, "f q q"]
     whitening: Float[np.ndarray, "f k k"]
-    uneven: Float[np.ndarray, "f q"]
+
+    def log_evidence_of(self, kinds: Kinds) -> float:
+        """With noise of any of these kinds, equally probable beforehand."""
+        values = self.log_evidence[list(kinds)].astype(float)
+        return float(np.logaddexp.reduce(values)) - log(len(kinds))
 
 
 def entries(group: Families, scored: Scored) -> list[Trained]:
@@ -46,8 +50,8 @@ def entries(group: Families, scored: Scored) -> list[Trained]:
     members, used = np.asarray(group.members), np.asarray(group.used)
     result = []
     for row in range(len(members)):
-        evidence, odds, *rest = jax.tree.map(lambda leaf, r=row: leaf[r], scored)
-        result.append(Trained(members[row], used[row], float(evidence), float(odds), *rest))
+        own = jax.tree.map(lambda leaf, r=row: leaf[r], scored)
+        result.append(Trained(members[row], used[row], *own))
     return result
 
 
@@ -90,15 +94,17 @@ def handed_on(
     return Given(Network(first, bias, second), known)
 
 
-def in_doubt(known: dict[Address, Trained], fresh: list[Address], d: int) -> dict[Address, None]:
+def in_doubt(
+    known: dict[Address, Trained], fresh: list[Address], d: int, kinds: Kinds
+) -> dict[Address, None]:
     """Sets that a fresh one with one parent more beats by little: are they well trained?"""
     result: dict[Address, None] = {}
     for node, parents in fresh:
-        value = known[node, parents].log_evidence
+        value = known[node, parents].log_evidence_of(kinds)
         for j in range(d):
             smaller = (node, parents & ~(1 << j))
             if parents >> j & 1 and smaller in known:
-                gain = value - known[smaller].log_evidence
+                gain = value - known[smaller].log_evidence_of(kinds)
                 if WORTH_A_REPAIR < gain < DOUBTFUL:
                     result[smaller] = None
     return result

@@ -85,7 +85,9 @@ def fit(
     return Uneven(jnp.append(weights, -(mean * weights).sum()), price)
 
 
-def log_factor(features: Float[Array, "n q"], weights: Float[Array, " q"]) -> Float[Array, " n"]:
+def log_factor(
+    features: Float[Array, "n q"], weights: Float[Array, "q *kinds"]
+) -> Float[Array, "n *kinds"]:
     """Bounded, so that rows far out are not taken for impossible ones."""
     return jnp.clip(dot(features, weights), -MOST_SPREAD, MOST_SPREAD)
 

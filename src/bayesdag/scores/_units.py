@@ -6,10 +6,11 @@ optimiser. A network in engine units can be handed to another set of parents.
 
 from typing import NamedTuple
 
+import jax
 import jax.numpy as jnp
 from jaxtyping import Float
 
-from bayesdag.scores._networks import JITTER, Network, Rows, inverse_of
+from bayesdag.scores._networks import JITTER, Fit, Network, Noise, Rows, inverse_of
 from bayesdag.scores._uneven import dot
 from bayesdag.types import Array
 
@@ -50,6 +51,17 @@ def in_engine_units(by: Whitening, network: Network) -> Network:
     linear = _unwhitened(by, linear[:, None])[:, 0]
     second = jnp.concatenate([units, linear, intercept - (by.mean * linear).sum()])
     return Network(first, network.bias - by.mean @ first, second)
+
+
+def noise_in_engine_units(by: Whitening, fit: Fit) -> Noise:
+    """Noise of a network: its scale, and what the scale depends on, in terms of the inputs."""
+
+    def weights(uneven: Array) -> Array:
+        return in_engine_units(by, fit.network._replace(second=uneven)).second
+
+    return fit.noise._replace(
+        scale=fit.noise.scale * by.spread, uneven=jax.vmap(weights)(fit.noise.uneven)
+    )
 
 
 def in_whitened_units(by: Whitening, network: Network) -> Network:

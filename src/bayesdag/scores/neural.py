@@ -6,11 +6,11 @@ every parameter that the rows determine, the second is their predictive density 
 they have not seen, which charges for what Laplace overlooks. The mean over the folds is the
 evidence: no penalty constant, no assumption on the shape of the functions beyond one hidden
 layer, tails of the noise as the residuals show them, and a scale of the noise that may depend
-on the parents.
+on the parents. What else noise may be, and a posterior should not depend on, say `views`.
 """
 
 from collections import OrderedDict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from jaxtyping import Bool, Float, Int, Shaped
@@ -25,7 +25,7 @@ from bayesdag.scores._additive import Additive, Moments
 from bayesdag.scores._crossfit import Folds
 from bayesdag.scores._functions import assembled
 from bayesdag.scores._networks import Plan
-from bayesdag.scores._trained import Address, Trained
+from bayesdag.scores._trained import Address, Kinds, Trained
 from bayesdag.types import InputError, Key, Params, ParentSets
 
 # Data sets whose latest networks are remembered.
@@ -76,6 +76,8 @@ class Neural:
         fine_steps: of the best start, on all rows.
         uneven: whether the scale of the noise may depend on the parents.
         skewed: whether noise may lean to one side.
+        hedged: whether `collapsed` puts the posteriors under several assumptions on the noise
+            together (see `views`); whoever asks the score itself hears of this one alone.
         trusted_rows: rows after which the imperfection of the networks, not chance, decides
             what is left: the evidence of N rows is raised to the power
             trusted_rows / (trusted_rows + N). Infinite: it is taken at its word.
@@ -89,6 +91,7 @@ class Neural:
     fine_steps: int = 8
     uneven: bool = True
     skewed: bool = False
+    hedged: bool = True
     trusted_rows: float = 8000.0
     seed: int = 0
 
@@ -100,6 +103,27 @@ class Neural:
             raise InputError(f"num_folds is {self.num_folds}; it must be 2 or more, or 0")
         if not self.trusted_rows > 0:
             raise InputError(f"trusted_rows is {self.trusted_rows:g}; it must be above 0")
+
+    def views(self) -> "tuple[Neural, ...]":
+        """This score, and as it would be under other assumptions on the noise, if hedged.
+
+        All learn from the same networks, so what is trained for one serves the others. Each
+        grows sure of what suits it best, and which of them fits better does not say whose
+        graphs are better: they count the same.
+        """
+        if not self.hedged:
+            return (self,)
+        assumptions = ((self.uneven, self.skewed), (True, False), (False, False), (True, True))
+        return tuple(
+            replace(self, hedged=False, uneven=uneven, skewed=skewed)
+            for uneven, skewed in dict.fromkeys(assumptions)
+        )
+
+    @property
+    def assumed(self) -> str:
+        """Of the noise, in words."""
+        scale = "a scale that may depend on the parents" if self.uneven else "one scale"
+        return f"of {scale}" + ", which may be skewed" * self.skewed
 
     def prepare(self, data: Dataset) -> Stats:
         """The rows in folds, and no network yet."""
@@ -130,7 +154,7 @@ class Neural:
         Those in doubt are trained again with the next batch, or when all is settled.
         """
         found = self._trained(stats, nodes, parents)
-        evidence = np.array([family.log_evidence for family in found], dtype=float)
+        evidence = np.array([family.log_evidence_of(self._kinds) for family in found], dtype=float)
         return evidence * self.power(stats)
 
     def promise(
@@ -182,7 +206,8 @@ class Neural:
         place = {address: k for k, address in enumerate(dict.fromkeys(addresses))}
         which = np.array([place[address] for address in addresses])
         families = [stats.known[address] for address in place]
-        return assembled(generator(key), families, which, graphs.shape[:2], stats.num_rows)
+        rng, shape = generator(key), graphs.shape[:2]
+        return assembled(rng, families, which, shape, stats.num_rows, self._kinds)
 
     def _trained(self, stats: Stats, nodes: np.ndarray, parents: np.ndarray) -> list[Trained]:
         """All families, after those that are not known have been trained."""
@@ -210,7 +235,7 @@ class Neural:
             scored = _crossfit.score(stats.folds, group, given, self._plan())
             for k, family in zip(which, _trained.entries(group, scored), strict=True):
                 self._remember(stats, addresses[k], family)
-        stats.doubtful.update(_trained.in_doubt(stats.known, fresh, d))
+        stats.doubtful.update(_trained.in_doubt(stats.known, fresh, d, self._kinds))
 
     @staticmethod
     def _remember(stats: Stats, address: Address, family: Trained) -> None:
@@ -230,9 +255,13 @@ class Neural:
             rough_steps=self.rough_steps,
             fine_steps=self.fine_steps,
             seed=self.seed,
-            uneven=self.uneven,
-            skewed=self.skewed,
         )
+
+    @property
+    def _kinds(self) -> Kinds:
+        """Of noise; see `Noise`."""
+        first = 2 * self.skewed
+        return (first, first + 1) if self.uneven else (first,)
 
     def _folds(self, num_rows: int) -> int:
         """Few rows are worth more folds: each network then sees more of them."""
