@@ -160,3 +160,48 @@ def test_ancestors_are_tucked_along_and_the_others_stay_behind():
     assert search._tucked([0, 1, 2], [0, 1 << 0, 1 << 1], 0, 2) == [1, 2, 0]
     # 1 -> 2 and 0 apart: 2 takes 1 along, 3 stays behind.
     assert search._tucked([0, 3, 1, 2], [0, 0, 0, 1 << 1], 0, 3) == [1, 2, 0, 3]
+
+
+class Blind(Dear):
+    """Promises nothing of what only acts together with the parents that are there."""
+
+    def promise(self, stats, nodes, parents):
+        return np.where(np.arange(parents.shape[1]) == 0, 5.0, 10.0 + np.zeros(parents.shape))
+
+    def log_evidence_of_families(self, stats, nodes, parents):
+        worth = 50.0 * (parents[:, 0] & (nodes == 6)) - 1.0 * parents.sum(axis=1)
+        return worth + 20.0 * (parents[:, 3] & (nodes == 6)) * ~parents[:, 0]
+
+
+def test_a_parent_of_little_promise_is_found_in_the_end_and_replaces_its_substitute():
+    data = read(Synthetic(num_variables=7, num_train=200, num_test=0)(5).train)
+    score = Blind()
+    trees = ScreenedTrees(
+        LocalScores(score, score.prepare(data), Constraints.free(data.names)), PENALTY
+    )
+    before = 0b0111111
+    assert trees.choose([(6, before)])[0].parents == 1 << 3
+    assert not trees.exchange([(6, before)], [before & ~1])  # not if it is an effect
+    assert trees.exchange([(6, before)], [before])
+    assert trees.choose([(6, before)])[0].parents == 1 << 0
+    without = trees.choose([(6, before & ~1)])[0]
+    assert without.parents == 1 << 3  # where it does not precede
+    assert without.watched & 1  # but it would be looked at
+    assert not trees.exchange([(6, before)], [before])
+
+
+def test_effects_are_no_candidates_for_an_exchange(monkeypatch):
+    _, screened, _ = both(monkeypatch)
+    asked = {}
+
+    def exchange(tasks, allowed):
+        asked.update(zip(tasks, allowed, strict=True))
+        return False
+
+    monkeypatch.setattr(screened, "exchange", exchange)
+    order = [2, 0, 1, 3, 4, 5, 6]
+    search._exchanges(screened, order)
+    graph = search.evaluate(screened, np.array(order)).graph != 0
+    reach = np.linalg.matrix_power(graph + np.eye(7, dtype=int), 7) > 0
+    for (node, _), allowed in asked.items():
+        assert [not allowed >> j & 1 for j in range(7)] == reach[node].tolist()

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import jax
 import numpy as np
-from jaxtyping import Float, Int, Shaped
+from jaxtyping import Float, Shaped
 
 from bayesdag import loop, posterior
 from bayesdag.data import Dataset
@@ -24,6 +24,7 @@ from bayesdag.orders.candidates import Limits, Outside
 from bayesdag.orders.local_scores import LocalScores, Screening
 from bayesdag.orders.prior import Components
 from bayesdag.orders.region import Effort, Region, Sampled
+from bayesdag.orders.search import Found
 from bayesdag.posterior import Posterior
 from bayesdag.priors import DensityGrid, StructurePrior
 from bayesdag.scores.bge import BGe
@@ -124,7 +125,7 @@ class Collapsed:
         keys = [key] if len(views) == 1 else jax.random.split(key, len(views))
         parts: list[_Part] = []
         for own, view in zip(keys, views, strict=True):
-            start = parts[0].place.found[0].order if parts else None
+            start = parts[0].place.found[0] if parts else None
             scores = LocalScores(view.score, stats, knowledge, monitor)
             parts.append(view._part(own, data, scores, alone, start))
         graphs = self._together([part.drawn.graphs for part in parts])
@@ -181,9 +182,9 @@ class Collapsed:
         data: Dataset,
         scores: LocalScores,
         monitor: Monitor | None,
-        start: Int[np.ndarray, " d"] | None,
+        start: Found | None,
     ) -> "_Part":
-        """Draws under one view; the search starts from an order that another has found."""
+        """Draws under one view, from a search of its own or from what another has found."""
         key_region, key_run, key_functions = jax.random.split(key, 3)
         prior = Components(*self.prior.components(data.num_variables))
         effort = self._effort(data.num_variables)

@@ -108,12 +108,12 @@ def explore(
     scores: LocalScores,
     prior: Components,
     effort: Effort,
-    start: Int[np.ndarray, " d"] | None = None,
+    start: Found | None = None,
 ) -> Region:
     """Search, tables and short chains in turn, until nothing enters the tables.
 
     Args:
-        start: an order from which a dear score goes on, instead of where a cheap one ends.
+        start: where a dear score begins, instead of searching.
     """
     key_search, key_start, key_rounds = jax.random.split(key, 3)
     rng = generator(key_search)
@@ -149,7 +149,7 @@ def find(
     scores: LocalScores,
     prior: Components,
     num_searches: int,
-    start: Int[np.ndarray, " d"] | None = None,
+    start: Found | None = None,
 ) -> tuple[list[Found], Trees]:
     """Results of the search, best first, under the component that suits them best.
 
@@ -184,15 +184,13 @@ def _outlined(
     scores: LocalScores,
     prior: Components,
     num_searches: int,
-    start: Int[np.ndarray, " d"] | None,
+    start: Found | None,
 ) -> tuple[list[Found], Trees]:
     """Where a cheap score ends, and where the dear one goes from there."""
-    if start is None:
-        rough = find(rng, scores.sketch(), prior, num_searches)[0][0]
-    else:
-        trees = ScreenedTrees(scores, prior.penalty[len(prior.log_weight) // 2])
-        rough = search.evaluate(trees, start)
+    rough = start or find(rng, scores.sketch(), prior, num_searches)[0][0]
     trees = ScreenedTrees(scores, prior.penalty[prior.best(rough.graph)])
+    if start:
+        return [search.evaluate(trees, start.order)], trees
     return [search.search(rng, trees, rough.order)], trees
 
 

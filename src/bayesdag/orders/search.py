@@ -108,7 +108,8 @@ def _in_rounds(trees: ScreenedTrees, order: list[int]) -> list[int]:
 
     All single moves are valued from the same order; the best of those that do not get in
     one another's way are made at once. Where none helps, variables are moved together with
-    their ancestors, and where that does not help either, every parent is doubted.
+    their ancestors, then parents are exchanged, and where that does not help either, every
+    parent is doubted.
     """
     for _ in range(MAX_ROUNDS):
         trees.choose(_neighbourhood(order))
@@ -116,11 +117,25 @@ def _in_rounds(trees: ScreenedTrees, order: list[int]) -> list[int]:
         changes = [Change(gain, *_shifted(order, now, best)) for gain, now, best in moves]
         changes = changes or _tucks(trees, order)
         _make(order, changes)
-        if not changes:
+        going_on = bool(changes) or _exchanges(trees, order)
+        if not going_on:
             trees.doubt(zip(order, _prefixes(order), strict=False))
-        if not (trees.refresh() or changes):
+        if not (trees.refresh() or going_on):
             break
     return order
+
+
+def _exchanges(trees: ScreenedTrees, order: list[int]) -> bool:
+    """Whether some variable finds better parents among those that are not its effects."""
+    tasks = list(zip(order, _prefixes(order), strict=False))
+    parents = {node: c.parents for node, c in zip(order, trees.choose(tasks), strict=True)}
+    everyone, allowed = (1 << len(order)) - 1, []
+    for place, node in enumerate(order):
+        effects = 1 << node
+        for later in order[place + 1 :]:
+            effects |= (1 << later) * bool(parents[later] & effects)
+        allowed.append(everyone & ~effects)
+    return trees.exchange(tasks, allowed)
 
 
 def _make(order: list[int], changes: list[Change]) -> None:

@@ -43,6 +43,7 @@ class Stats:
         num_rows: number of the rows.
         known: trained families.
         doubtful: families to be trained again, because one with a parent more beats them.
+        doubted: sets whose smaller ones were in doubt because of them, as they were then.
         changed: whether one was trained again, and better, since this was last asked.
     """
 
@@ -51,6 +52,7 @@ class Stats:
     num_rows: int
     known: dict[Address, Trained] = field(default_factory=dict)
     doubtful: dict[Address, None] = field(default_factory=dict)
+    doubted: dict[Address, Trained] = field(default_factory=dict)
     changed: bool = False
 
 
@@ -181,6 +183,10 @@ class Neural:
         well once it is trained from the one with it.
         """
         for node, mask in _addresses(nodes, parents):
+            larger = stats.known.get((node, mask))
+            if larger is None or stats.doubted.get((node, mask)) is larger:
+                continue  # it has nothing to teach that was not taught before
+            stats.doubted[node, mask] = larger
             smaller = ((node, mask & ~(1 << j)) for j in range(mask.bit_length()) if mask >> j & 1)
             stats.doubtful.update((family, None) for family in smaller if family in stats.known)
 
