@@ -165,9 +165,20 @@ def test_a_core_member_without_which_the_node_does_as_well_is_dispensable():
 
     scores = LocalScores(Score(0, 6), None, Constraints.free([f"v{i}" for i in range(6)]))
     table = tables.tabulate(scores, 0, (1, 2, 3, 4), (5,))
-    assert table.dispensable(np.zeros(6), 7.0) == {2, 3, 4}
-    assert table.dispensable(np.zeros(6), 60.0) == {1, 2, 3, 4}
+    assert table.dispensable(np.zeros(6), 7.0) == {3, 4}
+    assert tables.tabulate(scores, 0, (1, 2), (5,)).dispensable(np.zeros(6), 7.0) == {2}
+    assert tables.tabulate(scores, 0, (1,), (5,)).dispensable(np.zeros(6), 7.0) == set()
     assert table.dispensable(100.0 * np.arange(6), 7.0) == set()
+
+
+def test_of_two_parents_that_could_be_missed_alone_only_one_is_given_up():
+    class Score(MadeUpScore):
+        def log_evidence(self, stats, node, parents):
+            return 2000.0 * (parents[:, 1] | parents[:, 2]) + 90.0 * parents[:, 3] + parents[:, 1]
+
+    scores = LocalScores(Score(0, 5), None, Constraints.free([f"v{i}" for i in range(5)]))
+    table = tables.tabulate(scores, 0, (1, 2, 3), (4,))
+    assert table.dispensable(np.zeros(5), 7.0) == {2}
 
 
 def test_a_core_that_the_tables_do_not_bear_out_is_given_up(seed):

@@ -33,7 +33,7 @@ NUM_STARTS, SHARE_MOVED = 2, 0.05
 # Times that the search may change the component of the structure prior it works under.
 MAX_CHANGES = 4
 # Times that tables are made again because their cores were no certain parents.
-MAX_DOUBTS = 3
+MAX_DOUBTS = 6
 
 
 @dataclass(frozen=True)

@@ -100,16 +100,16 @@ class NodeTable:
         return float(values[np.isfinite(values)].min()) - OUTSIDE
 
     def dispensable(self, penalty: Float[np.ndarray, " d"], gap: float) -> set[int]:
-        """Core members, alone or in pairs, whose absence costs no more than `gap` nats.
+        """The core member, or the pair, whose absence costs least, if no more than `gap` nats.
 
-        Such a member is no certain parent, whatever made it one: the table says so itself.
+        It is no certain parent, whatever made it one: the table says so itself. No more than
+        that, because another that could be missed now may be needed once this one is gone.
         """
         total = log_subset_sums(self.weighted(penalty))[:, -1]
-        found: set[int] = set()
-        for late, value in zip(self.late[1:], total[1:], strict=True):  # singles come first
-            if value > total[0] - gap and not found & set(late):
-                found |= set(late)
-        return {self.core[k] for k in found}
+        least = int(np.argmax(total[1:])) + 1 if len(total) > 1 else 0
+        if not least or total[least] <= total[0] - gap:
+            return set()
+        return {self.core[k] for k in self.late[least]}
 
     def row_of_index(self) -> Int[np.ndarray, " r"]:
         """Row of `scores` behind each sum of core strides; one past the end: none."""
