@@ -259,7 +259,7 @@ def test_views_of_a_score_share_every_chain_alike():
     ]
     expected = np.mean([one.edge_matrix() for one in alone], axis=0)
     assert np.abs(found.edge_matrix() - expected).max() < 0.12
-    assert "each with the same weight" in found.provenance["model"]
+    assert "in equal shares" in found.provenance["model"]
 
 
 def test_too_few_draws_for_all_views_are_refused():

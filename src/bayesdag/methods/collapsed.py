@@ -134,7 +134,7 @@ class Collapsed:
         change = self._together([part.change for part in parts])
         weights = None if self.order_modular else self._together([part.weights for part in parts])
         told = _told(first, value)
-        notes = list(dict.fromkeys(note for part in parts for note in part.notes))
+        notes = max(parts, key=lambda part: part.missing.probability.sum()).notes
         return posterior.from_draws(
             self._fold(graphs),
             self.score.scm(data),
@@ -278,12 +278,12 @@ class Collapsed:
     def _words(self, data: Dataset, stats: Any) -> dict[str, Any]:
         scm, evidence = self.score.scm(data), type(self.score).__name__
         views = self.score.views() if isinstance(self.score, Hedging) else ()
-        assumed = " or ".join(view.assumed for view in views)
-        assumed = f" {assumed}, each with the same weight" if len(views) > 1 else f" {assumed}"
+        assumed = "; ".join(view.assumed for view in views)
+        assumed = f" ({assumed}; in equal shares)" if len(views) > 1 else f" {assumed}".rstrip()
         reading = "order-modular" if self.order_modular else "graph-modular"
         return {
             "model": f"{type(scm.mechanism).__name__} functions, {type(scm.noise).__name__} "
-            f"noise{assumed.rstrip()}, integrated out ({evidence})",
+            f"noise{assumed}, integrated out ({evidence})",
             "prior": f"{reading}: {self.prior.describe()}",
             "temperature": 1 / self.score.power(stats)
             if isinstance(self.score, Screening)
