@@ -28,7 +28,7 @@ from bayesdag.data import Dataset
 from bayesdag.datasets.synthetic import Synthetic
 from bayesdag.methods.exact import Exact, _log_weights
 from bayesdag.scores._additive import Additive
-from bayesdag.scores._trained import Trained
+from bayesdag.scores._trained import Trained, log_evidence
 from bayesdag.scores.bge import BGe
 from bayesdag.scores.neural import Neural
 from bayesdag.subsets.transforms import members
@@ -58,12 +58,17 @@ EVIDENCE: dict[str, Callable[[Trained], float]] = {
     "predicted": lambda family: float(family.predicted[0]),
     "Laplace": lambda family: _once(family, family.log_marginal[:, 0]),
     "last layer": lambda family: _once(family, _last_layer(family)),
-    ONE_SCALE: lambda family: family.log_evidence_of((0,)),
-    NEURAL: lambda family: family.log_evidence_of((0, 1)),
-    SKEWED: lambda family: family.log_evidence_of((2, 3)),
+    ONE_SCALE: lambda family: _with(family, 0),
+    NEURAL: lambda family: _with(family, 0, 1),
+    SKEWED: lambda family: _with(family, 2, 3),
 }
 COLUMNS = {"shd": 2, "f1": 3, "log_score": 3, "brier_skill": 3, "num_edges": 1, "above_truth": 1}
 BINS = (0.05, 0.25, 0.5, 0.75, 0.95, 1.0 + 1e-9)
+
+
+def _with(family: Trained, *kinds: int) -> float:
+    """The evidence with noise of these kinds."""
+    return float(log_evidence([family], kinds)[0])
 
 
 def _once(family: Trained, by_fold: np.ndarray) -> float:

@@ -149,9 +149,8 @@ def test_a_tuck_gains_what_it_says_and_leaves_no_ancestor_behind(monkeypatch):
         assert search.evaluate(screened, np.array(new)).value == pytest.approx(start.value + gain)
         moved = new.index(order[place])
         for child, parent in zip(*np.nonzero(start.graph.T), strict=True):
-            if (
-                child in new[:moved] and parent != order[place]
-            ):  # whoever was put ahead still finds its parents there
+            # Whoever was put ahead still finds its parents there, but for the one it left.
+            if child in new[:moved] and parent != order[place]:
                 assert new.index(parent) < new.index(child)
 
 

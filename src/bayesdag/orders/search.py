@@ -5,13 +5,14 @@ move helps (best order score search). The search sees every variable as a possib
 candidate lists come after it, from what it found.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Int, Int8
 
-from bayesdag.graphs import topological_order
-from bayesdag.orders.parent_trees import TOLERANCE, Choice, Trees, members
+from bayesdag.graphs import ancestors, topological_order
+from bayesdag.orders.parent_trees import TOLERANCE, Choice, Trees, mask_of, members
 from bayesdag.orders.screened_trees import ScreenedTrees
 
 # Rounds of moves made together; values may change between them, so they could go on.
@@ -63,14 +64,20 @@ def search(rng: np.random.Generator, trees: Trees, start: np.ndarray) -> Found:
 
 def evaluate(trees: Trees, order: Int[np.ndarray, " d"]) -> Found:
     """The graph that grow-shrink chooses along an order."""
-    d = len(order)
     trees.refresh()
     before = _prefixes([int(node) for node in order])
     choices = trees.choose(zip(order.tolist(), before, strict=False))
+    value = float(sum(choice.value for choice in choices))
+    return Found(np.asarray(order), _graph(order, choices), value)
+
+
+def _graph(order: Sequence[int] | Int[np.ndarray, " d"], choices: list[Choice]) -> np.ndarray:
+    """Of what is chosen for each variable of an order."""
+    d = len(order)
     graph = np.zeros((d, d), dtype=np.int8)
     for node, choice in zip(order, choices, strict=True):
         graph[:, node] = members(choice.parents, d)
-    return Found(np.asarray(order), graph, float(sum(choice.value for choice in choices)))
+    return graph
 
 
 def starting_orders(
@@ -128,14 +135,8 @@ def _in_rounds(trees: ScreenedTrees, order: list[int]) -> list[int]:
 def _exchanges(trees: ScreenedTrees, order: list[int]) -> bool:
     """Whether some variable finds better parents among those that are not its effects."""
     tasks = list(zip(order, _prefixes(order), strict=False))
-    parents = {node: c.parents for node, c in zip(order, trees.choose(tasks), strict=True)}
-    everyone, allowed = (1 << len(order)) - 1, []
-    for place, node in enumerate(order):
-        effects = 1 << node
-        for later in order[place + 1 :]:
-            effects |= (1 << later) * bool(parents[later] & effects)
-        allowed.append(everyone & ~effects)
-    return trees.exchange(tasks, allowed)
+    effects = ancestors(_graph(order, trees.choose(tasks))) | np.eye(len(order), dtype=bool)
+    return trees.exchange(tasks, [mask_of(~effects[node]) for node in order])
 
 
 def _make(order: list[int], changes: list[Change]) -> None:

@@ -20,6 +20,7 @@ from jax import lax
 from jaxtyping import Float, Int
 
 from bayesdag.scores import _shapes, _uneven
+from bayesdag.scores._shapes import Shape
 from bayesdag.scores._uneven import dot
 from bayesdag.types import Array
 
@@ -302,7 +303,7 @@ def _finished(network: Network, rows: Rows, used: Array) -> Fit:
     """
     residual = rows.target - means(network, rows.inputs)
     shape, log_likelihood = _shapes.fit(residual, rows.weight, _shapes.NUM_EVEN)
-    weighted = rows._replace(weight=rows.weight * _pull(network, rows))
+    weighted = rows._replace(weight=rows.weight * _pulled(residual, shape))
     prior = shape.scale**2 * _precision(network, used)
     matrix, _ = _curvature(network, weighted, prior)
     root = jnp.linalg.cholesky(matrix + jnp.diag(JITTER * jnp.diagonal(matrix)))
@@ -317,18 +318,24 @@ def _finished(network: Network, rows: Rows, used: Array) -> Fit:
     shrinkage = jnp.log(jnp.diagonal(root)).sum() - 0.5 * jnp.log(prior).sum()
     # What solves must wait for what solved before: see `inverse_of`.
     features = _features(network, rows.inputs) + 0 * open_ones
-    noise, values = _noises(features, residual, rows.weight)
+    noise, values = _noises(features, residual, rows.weight, (shape, log_likelihood))
     noise = noise._replace(scale=noise.scale / jnp.sqrt(left))
     q = len(network.second)
     log_posterior, last = log_likelihood - penalty, matrix[-q:, -q:]
     return Fit(network, noise, inverse, last, log_posterior, values - penalty - shrinkage)
 
 
-def _noises(features: Array, residual: Array, weight: Array) -> tuple[Noise, Float[Array, "4"]]:
-    """Every description of the residuals, and its log marginal likelihood."""
+def _noises(
+    features: Array, residual: Array, weight: Array, even: tuple[Shape, Array]
+) -> tuple[Noise, Float[Array, "4"]]:
+    """Every description of the residuals, and its log marginal likelihood.
+
+    Args:
+        even: the shape without a skew, and its log likelihood.
+    """
     found, values = [], []
-    for num_shapes in (_shapes.NUM_EVEN, None):
-        shape, value = _shapes.fit(residual, weight, num_shapes)
+    skewed = _shapes.fit(residual, weight)
+    for num_shapes, (shape, value) in ((_shapes.NUM_EVEN, even), (None, skewed)):
         found.append(Noise(*shape, jnp.zeros_like(features[0])))
         degrees = _shapes.degrees_of(shape.which)
         uneven = _uneven.fit(features + 0 * value, residual / shape.scale, weight, degrees)
@@ -344,6 +351,11 @@ def _pull(network: Network, rows: Rows) -> Float[Array, " n"]:
     """Weight of each row under the tails that suit the residuals; 1 for Gaussian ones."""
     residual = rows.target - means(network, rows.inputs)
     shape, _ = _shapes.fit(residual, rows.weight, _shapes.NUM_EVEN)
+    return _pulled(residual, shape)
+
+
+def _pulled(residual: Array, shape: Shape) -> Float[Array, " n"]:
+    """Weight of each residual under a shape."""
     degrees = _shapes.degrees_of(shape.which)
     return (degrees + 1) / (degrees + (residual / shape.scale) ** 2)
 

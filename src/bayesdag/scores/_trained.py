@@ -4,6 +4,7 @@ A network without one of its parents, or with one more, is a good start for that
 that are compared with one another then do not differ by the luck of their training.
 """
 
+from collections.abc import Sequence
 from math import log
 from typing import NamedTuple
 
@@ -39,10 +40,11 @@ class Trained(NamedTuple):
     last: Float[np.ndarray, "f q q"]
     whitening: Float[np.ndarray, "f k k"]
 
-    def log_evidence_of(self, kinds: Kinds) -> float:
-        """With noise of any of these kinds, equally probable beforehand."""
-        values = self.log_evidence[list(kinds)].astype(float)
-        return float(np.logaddexp.reduce(values)) - log(len(kinds))
+
+def log_evidence(families: Sequence[Trained], kinds: Kinds) -> Float[np.ndarray, " m"]:
+    """Of each family, with noise of any of these kinds, equally probable beforehand."""
+    values = np.array([family.log_evidence[list(kinds)] for family in families], dtype=float)
+    return np.logaddexp.reduce(values.reshape(-1, len(kinds)), axis=1) - log(len(kinds))
 
 
 def entries(group: Families, scored: Scored) -> list[Trained]:
@@ -98,16 +100,15 @@ def in_doubt(
     known: dict[Address, Trained], fresh: list[Address], d: int, kinds: Kinds
 ) -> dict[Address, None]:
     """Sets that a fresh one with one parent more beats by little: are they well trained?"""
-    result: dict[Address, None] = {}
-    for node, parents in fresh:
-        value = known[node, parents].log_evidence_of(kinds)
-        for j in range(d):
-            smaller = (node, parents & ~(1 << j))
-            if parents >> j & 1 and smaller in known:
-                gain = value - known[smaller].log_evidence_of(kinds)
-                if WORTH_A_REPAIR < gain < DOUBTFUL:
-                    result[smaller] = None
-    return result
+    pairs = [
+        ((node, parents), smaller)
+        for node, parents in fresh
+        for j in range(d)
+        if parents >> j & 1 and (smaller := (node, parents & ~(1 << j))) in known
+    ]
+    with_it, without = (log_evidence([known[pair[end]] for pair in pairs], kinds) for end in (0, 1))
+    gains = zip(pairs, with_it - without, strict=True)
+    return {smaller: None for (_, smaller), gain in gains if WORTH_A_REPAIR < gain < DOUBTFUL}
 
 
 def _better(one: Trained, other: Trained | None) -> bool:

@@ -156,8 +156,7 @@ class Neural:
         Those in doubt are trained again with the next batch, or when all is settled.
         """
         found = self._trained(stats, nodes, parents)
-        evidence = np.array([family.log_evidence_of(self._kinds) for family in found], dtype=float)
-        return evidence * self.power(stats)
+        return _trained.log_evidence(found, self._kinds) * self.power(stats)
 
     def promise(
         self, stats: Stats, nodes: Int[np.ndarray, " b"], parents: Bool[np.ndarray, "b d"]
