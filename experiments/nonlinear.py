@@ -4,7 +4,9 @@ Runs `collapsed` with the learned score beside the linear one and the trivial me
 writes `nonlinear.json` (every cell) and `nonlinear.md`. From the root of the repository:
 
     python experiments/nonlinear.py --sizes 10 20 --num-datasets 10
-    python experiments/nonlinear.py --sizes 10 --mechanism gp sigmoid --noise laplace --rows 500
+    python experiments/nonlinear.py --sizes 10 --mechanism mlp gp sigmoid additive \
+        --noise gaussian laplace student_t --rows 5000 500 100 --scaling raw standardised \
+        --one-at-a-time --num-datasets 3 --also bayesdag joint exact
     BAYESDAG_DATA=DIR python experiments/nonlinear.py --measured sachs syntren
     python experiments/nonlinear.py --merge OTHER/nonlinear.json
 
@@ -156,17 +158,27 @@ def tasks(options: argparse.Namespace) -> Iterator[Task]:
             n, d = source.train.values.shape
             place = dict(zip(SETTING, (name, d, "measured", "–", n, "raw"), strict=True))
             yield Task(place, number, source)
-    settings = itertools.product(
-        options.graph, options.sizes, options.mechanism, options.noise, options.rows,
-        options.scaling, range(options.first_seed, options.first_seed + options.num_datasets),
-    )  # fmt: skip
-    for graph, d, mechanism, noise, rows, scaling, seed in [] if options.measured else settings:
+    seeds = range(options.first_seed, options.first_seed + options.num_datasets)
+    for place, seed in itertools.product([] if options.measured else settings(options), seeds):
+        graph, d, mechanism, noise, rows, scaling = place
         source = Synthetic(
             num_variables=d, graph=graph, mechanism=mechanism, noise=noise, num_train=rows,
             num_test=0, scaling=scaling,
         )(seed)  # fmt: skip
-        place = (graph, d, mechanism, noise, rows, scaling)
         yield Task(dict(zip(SETTING, place, strict=True)), seed, source)
+
+
+def settings(options: argparse.Namespace) -> list[tuple]:
+    """All combinations, or the first of each list with one change at a time."""
+    lists = (
+        options.graph, options.sizes, options.mechanism, options.noise, options.rows,
+        options.scaling,
+    )  # fmt: skip
+    first = tuple(some[0] for some in lists)
+    wanted = itertools.product(*lists)
+    if not options.one_at_a_time:
+        return list(wanted)
+    return [p for p in wanted if sum(a != b for a, b in zip(p, first, strict=True)) < 2]
 
 
 def compare(options: argparse.Namespace, cells: list[dict[str, Any]]) -> Iterator[dict]:
@@ -328,6 +340,9 @@ def main() -> None:
     parser.add_argument("--noise", nargs="+", default=["gaussian"])
     parser.add_argument("--scaling", nargs="+", default=["raw"])
     parser.add_argument("--rows", type=int, nargs="+", default=[5000])
+    parser.add_argument(
+        "--one-at-a-time", action="store_true", help="the first of each list, with one change"
+    )
     parser.add_argument("--measured", nargs="*", default=[], help="sachs, syntren")
     parser.add_argument("--only", nargs="*", help="methods to run")
     parser.add_argument(
