@@ -324,6 +324,15 @@ def test_residuals_say_which_variable_could_add_most():
     assert np.argmax(promise[1][:3]) == 1
 
 
+def test_residuals_show_a_parent_whose_effect_changes_sign():
+    rng = np.random.default_rng(5)
+    a, b, c = rng.standard_normal((3, NUM_ROWS))
+    d = np.where(a > 0, 1, -1) * (1 + 0.5 * b) + 0.3 * rng.standard_normal(NUM_ROWS)
+    stats_ = SCORE.prepare(dataset(np.stack([a, b, c, d], axis=1)))
+    promise = SCORE.promise(stats_, np.array([3]), sets("a"))[0]
+    assert promise[1] > 10 + promise[2]
+
+
 def test_drawn_functions_explain_the_rows_they_were_trained_on(key):
     data = dataset(kinked_rows())
     graph = np.zeros((4, 4), dtype=np.int8)

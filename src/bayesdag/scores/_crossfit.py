@@ -29,6 +29,8 @@ _ROOM_ON_CPU = 4_000_000
 # Fewer of the larger ones fill it (H200: 64 families of 16 parents 0.06 s, 256 of them 0.22 s).
 _MOST_ON_ACCELERATORS, _FEWEST_ON_ACCELERATORS = 256, 32
 
+_LEAST_SIDE = 0.02  # share of the rows for which a side of a hidden unit is taken seriously
+
 
 class Folds(NamedTuple):
     """Rows in random order, cut into folds; the last may be filled up with empty rows.
@@ -61,7 +63,8 @@ class Scored(NamedTuple):
         predicted: log density of the rows by networks that have not seen them, with each kind
             of noise.
         could_add: gain in nats of a linear regression of the residuals on curves of each
-            variable: quick, blind to products, good enough to say which to try first.
+            variable, among all rows or on one side of a hidden unit: quick, and good enough
+            to say which to try first.
         networks: one for each fold, inputs in engine units, standardised target.
         log_posterior: of each network on the rows it was trained on.
         log_marginal: of the rows that each network was trained on.
@@ -152,7 +155,7 @@ def score(folds: Folds, group: Families, given: Given, plan: Plan) -> Scored:
 
 @partial(jax.jit, static_argnames="plan", compiler_options=COMPILER)
 def _score(folds: Folds, group: Families, given: Given, plan: Plan) -> Scored:
-    trained, density, residual = jax.vmap(partial(_one, folds, plan))(group, given)
+    trained, density, residual, active = jax.vmap(partial(_one, folds, plan))(group, given)
     every = folds.observed.reshape(-1, folds.observed.shape[-1])
     weight = jnp.moveaxis(every[:, group.node], 1, 0)
     predicted = (density * weight[:, :, None]).sum(axis=1)
@@ -160,13 +163,28 @@ def _score(folds: Folds, group: Families, given: Given, plan: Plan) -> Scored:
     evidence = log_marginal.mean(axis=1) + predicted / log_marginal.shape[1]
     best = jnp.argmax(evidence, axis=1)
     residual = jnp.take_along_axis(residual, best[:, None, None], axis=2)[:, :, 0]
-    gains = (residual * weight) @ folds.curves
-    gains = 0.5 * (gains**2).reshape(weight.shape[0], -1, NUM_CURVES).sum(axis=2)
-    return Scored(evidence, predicted, gains, *trained)
+    promise = jax.vmap(partial(_promise, folds.curves))(residual * weight, active)
+    return Scored(evidence, predicted, promise, *trained)
+
+
+def _promise(curves: Array, residual: Array, active: Array) -> Float[Array, " d"]:
+    """What each variable could add to a network, by the residuals it leaves.
+
+    A parent whose effect depends on the sign of another leaves nothing to see among all rows.
+    Its effect shows on one side of a hidden unit, so that rows are also taken side by side:
+    which of them is not known, so their gains are averaged as evidence is.
+    """
+    sides = jnp.concatenate([active, ~active], axis=1).astype(residual.dtype)
+    sides = jnp.concatenate([jnp.ones_like(residual)[:, None], sides], axis=1)
+    shares = jnp.maximum(sides.mean(axis=0), _LEAST_SIDE)
+    slopes = (sides * residual[:, None]).T @ curves
+    gains = 0.5 * (slopes**2).reshape(len(shares), -1, NUM_CURVES).sum(axis=2) / shares[:, None]
+    by_side = jax.nn.logsumexp(gains[1:], axis=0) - np.log(len(shares) - 1)
+    return jnp.logaddexp(gains[0], by_side) - np.log(2)
 
 
 def _one(folds: Folds, plan: Plan, family: Families, given: Given):
-    """Networks, log density and standardised residual of every row, each from other folds."""
+    """Networks; of every row log density, standardised residual and active units by other folds."""
     used = family.used
     x = folds.values[:, :, family.members] * used[None, None, :]
     y, weight = folds.values[:, :, family.node], folds.observed[:, :, family.node]
@@ -180,6 +198,7 @@ def _one(folds: Folds, plan: Plan, family: Families, given: Given):
         fit = _networks.fit(rows, used, starts, given.known, plan)
         test = _units.whitened(by, x[f], y[f], weight[f], used)
         density, residual = _networks.log_density(fit, test)
+        active = _networks.active(fit.network, test.inputs)
         trained = (
             _units.in_engine_units(by, fit.network),
             fit.log_posterior - jnp.log(by.spread) * counts.sum(),
@@ -190,12 +209,11 @@ def _one(folds: Folds, plan: Plan, family: Families, given: Given):
             fit.last,
             by.root,
         )
-        return trained, density - jnp.log(by.spread), residual
+        return trained, density - jnp.log(by.spread), residual, active
 
     numbers = jnp.arange(folds.values.shape[0])
-    trained, density, residual = jax.vmap(held_out)(numbers, given.networks)
-    kinds = density.shape[-1]
-    return trained, density.reshape(-1, kinds), residual.reshape(-1, kinds)
+    trained, *by_row = jax.vmap(held_out)(numbers, given.networks)
+    return trained, *(leaf.reshape(-1, leaf.shape[-1]) for leaf in by_row)
 
 
 def _at_once(folds: Folds, group: Families, plan: Plan) -> int:

@@ -17,7 +17,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
 from bayesdag.scores import _shapes, _uneven
 from bayesdag.scores._shapes import Shape
@@ -170,6 +170,11 @@ def log_density(fitted: Fit, rows: Rows) -> tuple[Float[Array, "n 4"], Float[Arr
     wide = scale * wider[:, None]
     density = _shapes.log_density(residual[:, None] / wide, fitted.noise.which[None, :])
     return density - jnp.log(wide), residual[:, None] / scale
+
+
+def active(network: Network, inputs: Float[Array, "n k"]) -> Bool[Array, "n h"]:
+    """Which hidden units answer to which rows."""
+    return dot(inputs, network.first) + network.bias[None, :] > 0
 
 
 def means(network: Network, inputs: Float[Array, "n k"]) -> Float[Array, " n"]:
