@@ -17,7 +17,7 @@ from bayesdag.orders.parent_trees import TOLERANCE, Choice, mask_of, members
 Family = tuple[int, int]  # a node and its parents
 # Extensions of a set that are scored before the best of them is taken.
 NUM_TRIED = 3
-# The same, once for every node when nothing else helps: promises are blind to products.
+# The same, once for every node when nothing else helps: promises are rough.
 MORE_TRIED = 12
 # Nats that residuals must promise; noise alone promises 2.5 on average.
 LEAST_PROMISE = 3.0
