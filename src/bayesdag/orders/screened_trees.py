@@ -19,7 +19,7 @@ Family = tuple[int, int]  # a node and its parents
 NUM_TRIED = 3
 # The same, once for every node when nothing else helps: promises are rough.
 MORE_TRIED = 12
-# Nats that residuals must promise; noise alone promises 2.5 on average.
+# Nats that residuals must promise; noise alone promises 3.3 on average.
 LEAST_PROMISE = 3.0
 
 

@@ -174,8 +174,8 @@ def _promise(curves: Array, residual: Array, active: Array) -> Float[Array, " d"
     Its effect shows on one side of a hidden unit, so that rows are also taken side by side:
     which of them is not known, so their gains are averaged as evidence is.
     """
-    sides = jnp.concatenate([active, ~active], axis=1).astype(residual.dtype)
-    sides = jnp.concatenate([jnp.ones_like(residual)[:, None], sides], axis=1)
+    all_rows = jnp.ones_like(active[:, :1])
+    sides = jnp.concatenate([all_rows, active, ~active], axis=1).astype(residual.dtype)
     shares = jnp.maximum(sides.mean(axis=0), _LEAST_SIDE)
     slopes = (sides * residual[:, None]).T @ curves
     gains = 0.5 * (slopes**2).reshape(len(shares), -1, NUM_CURVES).sum(axis=2) / shares[:, None]

@@ -174,7 +174,11 @@ def log_density(fitted: Fit, rows: Rows) -> tuple[Float[Array, "n 4"], Float[Arr
 
 def active(network: Network, inputs: Float[Array, "n k"]) -> Bool[Array, "n h"]:
     """Which hidden units answer to which rows."""
-    return dot(inputs, network.first) + network.bias[None, :] > 0
+    return _before_rectifying(network, inputs) > 0
+
+
+def _before_rectifying(network: Network, inputs: Array) -> Float[Array, "n h"]:
+    return dot(inputs, network.first) + network.bias[None, :]
 
 
 def means(network: Network, inputs: Float[Array, "n k"]) -> Float[Array, " n"]:
@@ -183,15 +187,14 @@ def means(network: Network, inputs: Float[Array, "n k"]) -> Float[Array, " n"]:
 
 
 def _features(network: Network, inputs: Array) -> Float[Array, "n q"]:
-    units = jax.nn.relu(dot(inputs, network.first) + network.bias[None, :])
+    units = jax.nn.relu(_before_rectifying(network, inputs))
     return jnp.concatenate([units, inputs, jnp.ones_like(inputs[:, :1])], axis=1)
 
 
 def _slopes(network: Network, inputs: Array) -> Float[Array, "n p"]:
     """Derivatives of the predictions with respect to all parameters."""
     n, (k, h) = inputs.shape[0], network.first.shape
-    before = dot(inputs, network.first) + network.bias[None, :]
-    gate = jnp.where(before > 0, network.second[None, :h], 0.0)
+    gate = jnp.where(active(network, inputs), network.second[None, :h], 0.0)
     first = (inputs[:, :, None] * gate[:, None, :]).reshape(n, k * h)
     return jnp.concatenate([first, gate, _features(network, inputs)], axis=1)
 
