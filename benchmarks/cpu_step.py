@@ -22,11 +22,11 @@ import time
 import jax
 import numpy as np
 
-from bayesdag import loop
 from bayesdag.data import Dataset
 from bayesdag.knowledge import Constraints
-from bayesdag.methods import _chains
 from bayesdag.methods.bayesdag import BayesDAG
+from bayesdag.runs import loop
+from bayesdag.sgmcmc import chains
 
 PRESETS = {10: "paper-er10", 20: "paper-er20", 30: "paper-er30", 50: "paper-er50"}
 
@@ -53,10 +53,10 @@ def time_step(method: BayesDAG, d: int, repeats: int) -> tuple[float, float]:
     names = tuple(f"x{i}" for i in range(d))
     rows = np.random.default_rng(0).normal(size=(5000, d)) * 3
     data = Dataset(rows, names)
-    context = _chains.context([data], Constraints.free(names))
+    context = chains.context([data], Constraints.free(names))
     keys = jax.random.key(0)[None]
     state = jax.jit(jax.vmap(lambda key: method.start(key, *rows.shape)))(keys)
-    schedule, kernel = loop.Schedule(10**6, 1, 1), _chains.Together(method)
+    schedule, kernel = loop.Schedule(10**6, 1, 1), chains.Together(method)
     progress = loop._begin(keys, kernel, state, context, schedule)
     started = time.process_time()
     progress = loop.advance(keys, kernel, progress, context, schedule, 2)

@@ -24,9 +24,10 @@ from bayesdag.data import Dataset
 from bayesdag.knowledge import Constraints
 from bayesdag.methods.bayesdag import BayesDAG
 from bayesdag.methods.exact import Exact
-from bayesdag.priors import DensityGrid, Uniform
+from bayesdag.model.priors.density import DensityGrid
+from bayesdag.model.priors.uniform import Uniform
 from bayesdag.scores.bge import BGe
-from bayesdag.scores.linear import LinearGaussian
+from bayesdag.scores.linear_gaussian import LinearGaussian
 
 METHODS = {
     "temperature 1": dataclasses.replace(

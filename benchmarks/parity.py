@@ -21,12 +21,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from bayesdag import loop, metrics
+from bayesdag import metrics
 from bayesdag.data import Dataset
 from bayesdag.knowledge import Constraints
-from bayesdag.methods import _chains
 from bayesdag.methods.bayesdag import BayesDAG
-from bayesdag.scm import SCM
+from bayesdag.model.scm import SCM
+from bayesdag.runs import loop
+from bayesdag.sgmcmc import chains
 
 GRAPHS_A_CHAIN = 10
 CURVES = {
@@ -72,13 +73,13 @@ def read_options() -> argparse.Namespace:
 def curves(method, train, test, truth, options):
     """Evaluations of all seeds, at the epochs 0, every, 2 every, …, counted as published."""
     names = tuple(f"x{i}" for i in range(train.shape[1]))
-    data = _chains.in_original_units(Dataset(train.astype(np.float64), names))
-    context = _chains.context([data] * options.seeds, Constraints.free(names))
+    data = chains.in_original_units(Dataset(train.astype(np.float64), names))
+    context = chains.context([data] * options.seeds, Constraints.free(names))
     keys = jnp.stack([jax.random.key(seed) for seed in range(options.seeds)])
     state = jax.jit(jax.vmap(lambda key: method.start(key, *train.shape)))(keys)
     a_epoch = -(-len(train) // method.batch_size)
     schedule = loop.Schedule(10**6, 1, 1)
-    kernel = _chains.Together(method)
+    kernel = chains.Together(method)
     progress = loop._begin(keys, kernel, state, context, schedule)
     started = time.perf_counter()
     for epoch in range(0, options.epochs + 1, options.every):
@@ -99,7 +100,7 @@ def curves(method, train, test, truth, options):
 def moved(method, keys, progress, context, moves):
     """Chains after some steps of p and Θ on batches of 500 rows, with φ and σ at rest."""
     resting = dataclasses.replace(method, learning_rate=0.0, batch_size=500)
-    kernel, schedule = _chains.Together(resting), loop.Schedule(10**6, 1, 1)
+    kernel, schedule = chains.Together(resting), loop.Schedule(10**6, 1, 1)
     own = jax.vmap(lambda key: jax.random.fold_in(key, progress.step))(keys)
     before = jax.tree.map(jnp.copy, progress.state)
     begun = loop._begin(own, kernel, before, context, schedule)

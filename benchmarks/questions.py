@@ -23,11 +23,11 @@ from run import about
 
 import bayesdag
 from bayesdag.data import Dataset, Scaling
-from bayesdag.mechanisms.linear import Linear
-from bayesdag.mechanisms.neural import Neural
-from bayesdag.noises.gaussian import Gaussian
+from bayesdag.model.mechanisms.linear import Linear
+from bayesdag.model.mechanisms.neural import Neural
+from bayesdag.model.noises.gaussian import Gaussian
+from bayesdag.model.scm import SCM
 from bayesdag.posterior import Posterior, from_draws
-from bayesdag.scm import SCM
 from bayesdag.types import Mechanism
 
 NUM_CHAINS, NUM_DRAWS, NUM_ROWS = 4, 250, 1000

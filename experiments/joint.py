@@ -47,13 +47,14 @@ import numpy as np
 import trivial
 
 import bayesdag
-from bayesdag import dagspace, loop, metrics
+from bayesdag import metrics
 from bayesdag.data import Dataset, Scaling
 from bayesdag.datasets.synthetic import Synthetic
 from bayesdag.knowledge import Constraints
-from bayesdag.methods import _chains
 from bayesdag.methods.exact import Exact
-from bayesdag.scores.linear import LinearGaussian
+from bayesdag.runs import loop
+from bayesdag.scores.linear_gaussian import LinearGaussian
+from bayesdag.sgmcmc import chains, dagspace
 
 HERE = Path(__file__).parent
 Cells = list[dict[str, Any]]
@@ -245,10 +246,10 @@ def step_time(options: Options) -> Work:
 
 def _seconds(method: Any, d: int = 10, repeats: int = 5) -> float:
     data = Dataset(np.random.default_rng(0).normal(size=(5000, d)), tuple(map(str, range(d))))
-    context = _chains.context([data], Constraints.free(data.names))
+    context = chains.context([data], Constraints.free(data.names))
     keys = jax.random.key(0)[None]
     state = jax.jit(jax.vmap(lambda key: method.start(key, 5000, d)))(keys)
-    schedule, kernel = loop.Schedule(10**6, 1, 1), _chains.Together(method)
+    schedule, kernel = loop.Schedule(10**6, 1, 1), chains.Together(method)
     progress = loop._begin(keys, kernel, state, context, schedule)
     best = float("inf")
     for stop in range(2, 2 + 3 * (repeats + 1), 3):
@@ -261,7 +262,7 @@ def _seconds(method: Any, d: int = 10, repeats: int = 5) -> float:
 
 def _clock() -> float:
     """CPU seconds; elapsed ones where a GPU does the work."""
-    return time.process_time() if _chains.on_cpu() else time.perf_counter()
+    return time.process_time() if chains.on_cpu() else time.perf_counter()
 
 
 PARTS = {
@@ -292,7 +293,7 @@ class Store:
     def add(self, part: str, engine: str, cells: Cells, seconds: float) -> None:
         """Keep what one engine did in one part, in place of what it did before."""
         kind = jax.devices()[0].device_kind
-        device = f"{platform.machine()}, one CPU thread" if _chains.on_cpu() else kind
+        device = f"{platform.machine()}, one CPU thread" if chains.on_cpu() else kind
         stamp = {"commit": self.commit, "device": device, "seconds": round(seconds, 1)}
         stamp |= {"jax": jax.__version__}
         self.merge({part: {engine: {"stamp": stamp, "cells": cells}}})

@@ -3,12 +3,12 @@
 from dataclasses import replace
 from typing import Any
 
-from bayesdag.mechanisms.linear import Linear
-from bayesdag.methods._mask_gradients import StraightThrough
-from bayesdag.methods._mask_moves import Averaged, Flips
 from bayesdag.methods.bayesdag import BayesDAG
 from bayesdag.methods.joint import Joint
-from bayesdag.samplers.adam_sghmc import AdamSGHMC
+from bayesdag.model.mechanisms.linear import Linear
+from bayesdag.sgmcmc.mask_gradients import StraightThrough
+from bayesdag.sgmcmc.mask_moves import Averaged, Flips
+from bayesdag.sgmcmc.samplers.adam_sghmc import AdamSGHMC
 
 ROWS = {"linear": (1000, 500), "mlp": (5000, 1000), "trial": (600, 50)}  # to learn from, held out
 VI, VI_ANNEALED = "SG-MCMC+VI", "SG-MCMC+VI, annealed"

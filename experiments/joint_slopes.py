@@ -10,21 +10,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from bayesdag import dagspace
 from bayesdag.datasets.synthetic import Synthetic
-from bayesdag.energy import Energy
 from bayesdag.knowledge import Constraints
-from bayesdag.mechanisms.linear import Linear
-from bayesdag.methods import _chains, _mask_gradients
-from bayesdag.methods._mask_gradients import (
-    LeaveOneOut,
-    MaskDraws,
-    SelfNormalised,
-    StraightThrough,
-)
-from bayesdag.methods._node_energies import Place
-from bayesdag.noises.gaussian import Gaussian
-from bayesdag.priors import Uniform
+from bayesdag.model.energy import Energy
+from bayesdag.model.mechanisms.linear import Linear
+from bayesdag.model.noises.gaussian import Gaussian
+from bayesdag.model.priors.uniform import Uniform
+from bayesdag.sgmcmc import chains, dagspace, mask_gradients
+from bayesdag.sgmcmc.mask_gradients import LeaveOneOut, MaskDraws, SelfNormalised, StraightThrough
+from bayesdag.sgmcmc.node_energies import Place
 
 D = 5
 REPETITIONS = 2000
@@ -57,12 +51,12 @@ def cells() -> Iterator[dict[str, Any]]:
 def _situation(num_rows: int) -> tuple:
     """Logits of one chain and where it stands, on rows of a development seed."""
     source = Synthetic(num_variables=D, mechanism="linear", num_train=num_rows)(1)
-    context = _chains.context([source.train], Constraints.free(source.train.names))
+    context = chains.context([source.train], Constraints.free(source.train.names))
     context = context._replace(x=context.x[0], counted=context.counted[0])
     key_logits, key_weights, key = jax.random.split(jax.random.key(0), 3)
     weights = 0.5 * jax.random.normal(key_weights, (D, D))
     params = {"mechanism": {"weights": weights}, "noise": {"log_scale": jnp.full(D, -0.2)}}
-    batch = _chains.tiled(context, jnp.arange(num_rows), 1, correct=False)
+    batch = chains.tiled(context, jnp.arange(num_rows), 1, correct=False)
     order = dagspace.order(jnp.arange(D, 0.0, -1.0))
     energy = Energy(Linear(intercept=False), Gaussian(), Uniform())
     place = Place(energy, order, params, jnp.asarray(0), context.support, batch, 1.0)
@@ -72,10 +66,10 @@ def _situation(num_rows: int) -> tuple:
 def _estimates(key: Any, estimate: Any, logits: Any, place: Place, num_masks: int) -> np.ndarray:
     def one(key: Any) -> Any:
         key_masks, key_choice = jax.random.split(key)
-        noise, masks = _mask_gradients.draw(key_masks, logits, num_masks)
+        noise, masks = mask_gradients.draw(key_masks, logits, num_masks)
         log_terms = place.log_terms(masks)
-        chosen = _mask_gradients.choose(key_choice, log_terms)
-        graph = _mask_gradients.columns(masks, chosen) * place.order
+        chosen = mask_gradients.choose(key_choice, log_terms)
+        graph = mask_gradients.columns(masks, chosen) * place.order
         slope = -place.slope(graph) * place.order
         return estimate(logits, MaskDraws(noise, masks, log_terms, chosen, slope))
 

@@ -26,12 +26,12 @@ from nonlinear import interval, listed, stamped
 from bayesdag import metrics
 from bayesdag.data import Dataset
 from bayesdag.datasets.synthetic import Synthetic
+from bayesdag.exact.bitsets import members
 from bayesdag.methods.exact import Exact, _log_weights
-from bayesdag.scores._additive import Additive
-from bayesdag.scores._trained import Trained, log_evidence
+from bayesdag.scores._neural.cache import Trained, log_evidence
+from bayesdag.scores._neural.surrogate import Additive
 from bayesdag.scores.bge import BGe
 from bayesdag.scores.neural import Neural
-from bayesdag.subsets.transforms import members
 
 HERE = Path(__file__).parent / "results"
 NUM_VARIABLES, NUM_DRAWS = 6, 400

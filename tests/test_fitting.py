@@ -3,7 +3,7 @@
 import pytest
 
 from bayesdag import fit, fitting, list_methods, plugins
-from bayesdag.types import InputError
+from bayesdag.errors import InputError
 from tests.toys import toy_frame
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from bayesdag import graphs as graph_facts
 from bayesdag import metrics
-from bayesdag.types import InputError
+from bayesdag.errors import InputError
 
 # The collider 0 → 2 ← 1 is the truth of the worked examples.
 COLLIDER = np.array([[0, 0, 1], [0, 0, 1], [0, 0, 0]], dtype=np.int8)

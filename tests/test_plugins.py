@@ -6,7 +6,7 @@ import json
 import pytest
 
 from bayesdag import plugins
-from bayesdag.types import InputError
+from bayesdag.errors import InputError
 
 EVERY = [(family, name) for family in plugins.FAMILIES for name in plugins.names(family)]
 

@@ -12,11 +12,7 @@ from bayesdag._version import __version__
 
 if TYPE_CHECKING:
     from bayesdag.data import Dataset, read
-    from bayesdag.fitting import extend, fit, list_methods, log_scores
-    from bayesdag.joining import merge
-    from bayesdag.knowledge import Knowledge
-    from bayesdag.posterior import Posterior, load
-    from bayesdag.types import (
+    from bayesdag.errors import (
         BayesdagError,
         BayesdagWarning,
         DivergenceError,
@@ -24,6 +20,10 @@ if TYPE_CHECKING:
         InputError,
         KnowledgeError,
     )
+    from bayesdag.fitting import extend, fit, list_methods, log_scores
+    from bayesdag.knowledge import Knowledge
+    from bayesdag.posterior import Posterior, load
+    from bayesdag.posterior.merge import merge
 
 __all__ = [
     "BayesdagError",
@@ -48,10 +48,10 @@ __all__ = [
 _HOMES = {
     "data": ("Dataset", "read"),
     "fitting": ("extend", "fit", "list_methods", "log_scores"),
-    "joining": ("merge",),
+    "posterior.merge": ("merge",),
     "knowledge": ("Knowledge",),
     "posterior": ("Posterior", "load"),
-    "types": (
+    "errors": (
         "BayesdagError",
         "BayesdagWarning",
         "DivergenceError",

@@ -7,14 +7,15 @@ from typing import Any
 import jax
 import numpy as np
 
-from bayesdag import plugins, priors
+from bayesdag import plugins
 from bayesdag._version import __version__
 from bayesdag.data import Dataset, Scaling, check_rows, read
+from bayesdag.errors import InputError, KnowledgeError
 from bayesdag.graphs import is_acyclic
 from bayesdag.knowledge import Constraints, Knowledge
-from bayesdag.monitors import Checkpoint, Keeper, Together
 from bayesdag.posterior import Posterior
-from bayesdag.types import InputError, KnowledgeError, Method, Monitor
+from bayesdag.runs.checkpoint import Checkpoint, Keeper, Together
+from bayesdag.types import Method, Monitor
 
 DEFAULT_METHOD = "auto"
 
@@ -26,6 +27,7 @@ _FAMILY_OF_FIELD = {
     "sampler": "samplers",
     "edges": "edges",
     "score": "scores",
+    "prior": "priors",
 }
 
 
@@ -253,8 +255,6 @@ def _resolve(field: str, value: Any, current: Any) -> Any:
         return value
     if field in _FAMILY_OF_FIELD:
         return plugins.load(_FAMILY_OF_FIELD[field], value)()
-    if field == "prior":
-        return priors.by_name(value)
     return _parse(field, value, current)
 
 

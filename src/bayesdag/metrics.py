@@ -16,7 +16,7 @@ from jaxtyping import Bool, Float, Int, Shaped
 from scipy.stats import rankdata
 
 from bayesdag import graphs as graph_facts
-from bayesdag.types import InputError
+from bayesdag.errors import InputError
 
 Truth = Shaped[np.ndarray, "d d"]
 Sample = Shaped[np.ndarray, "s d d"]

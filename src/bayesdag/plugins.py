@@ -10,18 +10,20 @@ import importlib
 import pkgutil
 from typing import Any
 
-from bayesdag.types import InputError
+from bayesdag.errors import InputError
 
-FAMILIES = (
-    "relaxations",
-    "mechanisms",
-    "noises",
-    "samplers",
-    "edges",
-    "scores",
-    "methods",
-    "datasets",
-)
+# Where the folder of each family is.
+FAMILIES = {
+    "mechanisms": "model.mechanisms",
+    "noises": "model.noises",
+    "priors": "model.priors",
+    "relaxations": "sgmcmc.relaxations",
+    "samplers": "sgmcmc.samplers",
+    "edges": "sgmcmc.edges",
+    "scores": "scores",
+    "methods": "methods",
+    "datasets": "datasets",
+}
 
 
 def names(family: str) -> list[str]:
@@ -30,7 +32,7 @@ def names(family: str) -> list[str]:
     >>> "bge" in names("scores")
     True
     """
-    package = importlib.import_module(f"bayesdag.{family}")
+    package = importlib.import_module(f"bayesdag.{FAMILIES[family]}")
     found = (module.name for module in pkgutil.iter_modules(package.__path__))
     return sorted(name for name in found if not name.startswith("_"))
 
@@ -41,7 +43,7 @@ def load(family: str, name: str) -> Any:
         raise InputError(
             f"no {family[:-1]} is called {name!r}; there are: {', '.join(names(family))}"
         )
-    return importlib.import_module(f"bayesdag.{family}.{name}").build
+    return importlib.import_module(f"bayesdag.{FAMILIES[family]}.{name}").build
 
 
 def configuration(value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Array aliases, errors and the plug-in protocols: the vocabulary of the package.
+"""Array aliases and the plug-in protocols: the vocabulary of the package.
 
 Conventions, everywhere: `graph[i, j] = 1` means i -> j. Dimensions: `n` rows, `d` variables,
 `b` batch, `c` chains, `s` draws. `energy` is U = -log joint and `grad` its gradient.
@@ -24,30 +24,8 @@ Potentials = Float[Array, " d"]
 Mask = Shaped[Array, "d d"]
 Rows = Float[Array, "n d"]
 ParentSets = Bool[np.ndarray, "m d"]
-
-
-class BayesdagError(ValueError):
-    """Anything this package refuses; the message says what, where and what to do."""
-
-
-class InputError(BayesdagError):
-    """The data or a setting cannot be used as it is."""
-
-
-class KnowledgeError(BayesdagError):
-    """Prior knowledge contradicts itself, or a method cannot honour it."""
-
-
-class FileFormatError(BayesdagError):
-    """A file is not a result of this package, is damaged, or is newer than it."""
-
-
-class DivergenceError(BayesdagError):
-    """A chain left the numbers; the message names the step and the chain."""
-
-
-class BayesdagWarning(UserWarning):
-    """Something about the data or a result that a careful analyst would want to know."""
+# Of a structure prior: log weights of its components, and their penalties by in-degree.
+Components = tuple[Float[np.ndarray, " c"], Float[np.ndarray, "c d"]]
 
 
 @runtime_checkable
@@ -137,6 +115,23 @@ class Edges(Protocol):
 
     def entropy(self, params: Params, potentials: Potentials) -> Array:
         """Entropy of q(W | potentials)."""
+        ...
+
+
+@runtime_checkable
+class StructurePrior(Protocol):
+    """A mixture of local in-degree penalties; a frozen dataclass of its settings."""
+
+    def components(self, d: int, order_modular: bool = True) -> Components:
+        """Log weights, less each component's log normaliser, and penalties by in-degree.
+
+        So Σ_c exp(log_weights[c] + Σ_i penalty[c, in-degree of i]) sums to one, over all
+        pairs of order and DAG or over all DAGs.
+        """
+        ...
+
+    def describe(self) -> str:
+        """The prior in words."""
         ...
 
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from bayesdag import fit, fitting, graphs, plugins, read
+from bayesdag.errors import BayesdagWarning, InputError, KnowledgeError
 from bayesdag.knowledge import Knowledge
 from bayesdag.posterior import Posterior
-from bayesdag.types import BayesdagWarning, InputError, KnowledgeError
 from tests.toys import NAMES, TRUTH, quick, toy_frame
 
 every_method = pytest.mark.parametrize("name", plugins.names("methods"))

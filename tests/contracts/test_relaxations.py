@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bayesdag import dagspace, plugins
+from bayesdag import plugins
+from bayesdag.sgmcmc import dagspace
 from bayesdag.types import Relaxation
 
 D = 5

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bayesdag.data import SCALINGS, Dataset, Scaling, check_rows, describe_sortability, read
-from bayesdag.types import InputError
+from bayesdag.errors import InputError
 from tests.toys import NAMES, toy_frame
 
 tables = hnp.arrays(

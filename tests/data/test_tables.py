@@ -6,7 +6,7 @@ import pyarrow
 import pytest
 
 from bayesdag.data import read
-from bayesdag.types import BayesdagWarning, InputError
+from bayesdag.errors import BayesdagWarning, InputError
 from tests.toys import NAMES, toy_frame
 
 

@@ -8,9 +8,9 @@ import pytest
 from bayesdag import fit, read
 from bayesdag.knowledge import Constraints
 from bayesdag.methods.collapsed import Collapsed
-from bayesdag.priors import FairInDegree
+from bayesdag.model.priors.fair import FairInDegree
 from bayesdag.scores.bge import BGe
-from bayesdag.scores.linear import LinearGaussian
+from bayesdag.scores.linear_gaussian import LinearGaussian
 from tests.statistical import kit
 
 pytestmark = pytest.mark.slow

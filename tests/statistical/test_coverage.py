@@ -4,7 +4,7 @@ import jax
 import numpy as np
 import pytest
 
-from bayesdag import graphs, keys
+from bayesdag import graphs, random
 from bayesdag.data import Dataset, Scaling
 from bayesdag.methods.exact import Exact
 from bayesdag.scores.bge import BGe, Stats
@@ -33,7 +33,7 @@ def simulate(key, exact: Exact, dags, mass) -> tuple[Dataset, np.ndarray]:
     BGe without rows draws functions from their prior, whose scale is one half here.
     """
     key_graph, key_functions, key_rows = jax.random.split(key, 3)
-    graph = dags[keys.generator(key_graph).choice(len(dags), p=mass)]
+    graph = dags[random.generator(key_graph).choice(len(dags), p=mass)]
     none = np.zeros(1, dtype=np.int64)
     prior = Stats(
         np.zeros(D, dtype=np.int64), none, np.zeros((1, D)), 0.5 * np.eye(D)[None], D + 2.0, 0.5
@@ -41,7 +41,7 @@ def simulate(key, exact: Exact, dags, mass) -> tuple[Dataset, np.ndarray]:
     params = exact.score.draw(key_functions, prior, graph[None])
     effects = np.linalg.inv(np.eye(D) - params["mechanism"]["weights"][0])
     noise = np.exp(params["noise"]["log_scale"][0])
-    rows = keys.generator(key_rows).standard_normal((NUM_ROWS, D))
+    rows = random.generator(key_rows).standard_normal((NUM_ROWS, D))
     return Dataset(
         (params["mechanism"]["bias"][0] + noise * rows) @ effects, NAMES, None, UNITS
     ), effects
@@ -52,7 +52,7 @@ def covered(key, exact, dags, mass) -> np.ndarray:
     key_data, key_fit, key_pair = jax.random.split(key, 3)
     data, truth = simulate(key_data, exact, dags, mass)
     posterior = exact(key_fit, data, kit.no_knowledge(data), None)
-    i, j = keys.generator(key_pair).permutation(D)[:2]
+    i, j = random.generator(key_pair).permutation(D)[:2]
     effect = posterior.effect(NAMES[i], NAMES[j])
     result = []
     for level in LEVELS:

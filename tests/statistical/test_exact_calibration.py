@@ -6,12 +6,14 @@ import jax
 import numpy as np
 import pytest
 
-from bayesdag import keys
+from bayesdag import random
 from bayesdag.data import Dataset, Scaling
+from bayesdag.exact import bitsets
 from bayesdag.methods.exact import Exact
-from bayesdag.priors import DensityGrid, FairInDegree, Uniform
+from bayesdag.model.priors.density import DensityGrid
+from bayesdag.model.priors.fair import FairInDegree
+from bayesdag.model.priors.uniform import Uniform
 from bayesdag.scores.bge import BGe, Stats
-from bayesdag.subsets import graph_modular, order_modular, transforms
 from tests.statistical import kit
 
 D = 3
@@ -23,7 +25,7 @@ def prior_graph(rng, exact: Exact) -> np.ndarray:
     """A DAG from the structure prior."""
     log_weights, penalty = exact.prior.components(D, exact.order_modular)
     modular = order_modular if exact.order_modular else graph_modular
-    sets = transforms.members(D)
+    sets = bitsets.members(D)
     tables = np.append(penalty, penalty[:, -1:], axis=1)[:, sets.sum(axis=1)]
     sums = [modular.sums(np.where(sets.T, -np.inf, table)) for table in tables]
     weight = np.exp(log_weights + [s.log_total for s in sums])
@@ -42,12 +44,12 @@ def quantities(graphs, params) -> np.ndarray:
 def simulate(key, exact: Exact, num_rows: int):
     """Data and the truth behind them; BGe without rows draws functions from their prior."""
     key_graph, key_functions, key_rows = jax.random.split(key, 3)
-    graph = prior_graph(keys.generator(key_graph), exact)
+    graph = prior_graph(random.generator(key_graph), exact)
     group, none = np.zeros(D, dtype=np.int64), np.zeros(1, dtype=np.int64)
     prior = Stats(group, none, np.zeros((1, D)), 0.5 * np.eye(D)[None], D + 2.0, 0.5)
     params = exact.score.draw(key_functions, prior, graph)
     mechanism, noise = params["mechanism"], np.exp(params["noise"]["log_scale"][0])
-    rng = keys.generator(key_rows)
+    rng = random.generator(key_rows)
     shocks = mechanism["bias"][0] + noise * rng.standard_normal((num_rows, D))
     rows = shocks @ np.linalg.inv(np.eye(D) - mechanism["weights"][0])
     return Dataset(rows, ("a", "b", "c"), None, UNITS), quantities(graph, params)[0]

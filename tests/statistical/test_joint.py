@@ -9,7 +9,7 @@ import pytest
 from bayesdag.data import Dataset
 from bayesdag.methods.exact import Exact
 from bayesdag.methods.joint import Joint
-from bayesdag.scores.linear import LinearGaussian
+from bayesdag.scores.linear_gaussian import LinearGaussian
 from tests.statistical import kit
 
 pytestmark = pytest.mark.slow

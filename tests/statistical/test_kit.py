@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bayesdag import keys, read
+from bayesdag import random, read
 from bayesdag.methods.exact import Exact
 from tests.statistical import kit
 from tests.toys import toy_frame
@@ -53,14 +53,14 @@ def test_distances_of_two_point_masses_are_known(truth):
 
 
 def gaussian_mean(key):
-    rng = keys.generator(key)
+    rng = random.generator(key)
     mean = rng.normal()
     return mean + rng.normal(size=5), np.array([mean])
 
 
 def posterior_of_mean(spread):
     def draw(key, data):
-        return keys.generator(key).normal(data.sum() / 6, spread / np.sqrt(6), size=(31, 1))
+        return random.generator(key).normal(data.sum() / 6, spread / np.sqrt(6), size=(31, 1))
 
     return draw
 

@@ -9,9 +9,10 @@ from bayesdag import plugins
 from bayesdag.data import Dataset
 from bayesdag.knowledge import Knowledge
 from bayesdag.methods.exact import Exact
-from bayesdag.priors import DensityGrid, Uniform
+from bayesdag.model.priors.density import DensityGrid
+from bayesdag.model.priors.uniform import Uniform
 from bayesdag.scores.bge import BGe
-from bayesdag.scores.linear import LinearGaussian
+from bayesdag.scores.linear_gaussian import LinearGaussian
 from tests.statistical import kit
 
 NAMES = ("a", "b", "c", "d", "e")

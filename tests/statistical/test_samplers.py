@@ -7,8 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from bayesdag.samplers.adam_sghmc import AdamSGHMC
-from bayesdag.samplers.sgld import SGLD
+from bayesdag.sgmcmc.samplers.adam_sghmc import AdamSGHMC
+from bayesdag.sgmcmc.samplers.sgld import SGLD
 
 NUM_ROWS, BATCH, NUM_TILES = 5000, 512, 8
 NUM_CHAINS, NUM_STEPS, NUM_WARMUP = 512, 3000, 600

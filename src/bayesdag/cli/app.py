@@ -40,7 +40,7 @@ def refusals_in_words() -> Iterator[None]:
 
 
 def _is_refusal(error: ValueError) -> bool:
-    from bayesdag.types import BayesdagError
+    from bayesdag.errors import BayesdagError
 
     return isinstance(error, BayesdagError)
 

@@ -19,7 +19,7 @@ Values = Annotated[tuple[float, float], typer.Option(help="Two values of the cau
 
 def settings(pairs: list[str]) -> dict[str, str]:
     """Settings of a method from name=value; the method knows their types."""
-    from bayesdag.types import InputError
+    from bayesdag.errors import InputError
 
     for pair in pairs:
         if "=" not in pair:
@@ -33,7 +33,7 @@ def settings(pairs: list[str]) -> dict[str, str]:
 
 def numbers(option: str, pairs: list[str] | None) -> dict[str, float] | None:
     """A mapping from name=number; None when there is none."""
-    from bayesdag.types import InputError
+    from bayesdag.errors import InputError
 
     numbers = {}
     for pair in pairs or []:
@@ -47,7 +47,7 @@ def numbers(option: str, pairs: list[str] | None) -> dict[str, float] | None:
 
 def check_suffix(out: Path) -> None:
     """Found before the fit, not after an hour of it."""
-    from bayesdag.types import InputError
+    from bayesdag.errors import InputError
 
     if out.suffix != ".nc":
         raise InputError(f"--out must end in .nc (netCDF), not {str(out)!r}")

@@ -1,5 +1,6 @@
 """Data: from any table to an immutable Dataset, checked in words at the border."""
 
-from bayesdag.data.dataset import SCALINGS, Dataset, Scaling, check_rows, describe_sortability, read
+from bayesdag.data.dataset import Dataset, check_rows, describe_sortability, read
+from bayesdag.data.scaling import SCALINGS, Scaling
 
 __all__ = ["SCALINGS", "Dataset", "Scaling", "check_rows", "describe_sortability", "read"]

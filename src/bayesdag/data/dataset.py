@@ -14,66 +14,9 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float
 
-from bayesdag.data import checks, sortability
-from bayesdag.types import InputError
-
-SCALINGS = ("standardise", "centre", "none")
-
-
-@dataclass(frozen=True, eq=False)
-class Scaling:
-    """Engine units are `(x - shift) / scale`, column by column.
-
-    Two scalings with the same numbers are equal and hash alike, so that compiled code
-    which depends on one is compiled once.
-    """
-
-    shift: Float[np.ndarray, " d"]
-    scale: Float[np.ndarray, " d"]
-
-    def __post_init__(self) -> None:
-        for name in ("shift", "scale"):
-            object.__setattr__(self, name, _frozen(getattr(self, name), np.float64))
-        if not (np.isfinite(self.shift).all() and np.isfinite(self.scale).all()):
-            raise InputError("a scaling has a shift or a scale that is not finite")
-        if not (self.scale > 0).all():
-            raise InputError("a scaling has a scale that is not positive; it has no inverse")
-
-    @classmethod
-    def of(cls, values: Float[np.ndarray, "n d"], kind: str = "standardise") -> "Scaling":
-        """The scaling called `kind` for these rows; a constant column keeps its unit."""
-        if kind not in SCALINGS:
-            raise InputError(f"no scaling is called {kind!r}; there are: {', '.join(SCALINGS)}")
-        # Sums depend on the order of memory, and equal tables must get equal scalings.
-        values = np.ascontiguousarray(values)
-        unit = np.ones(values.shape[1])
-        if kind == "none":
-            return cls(0 * unit, unit)
-        # Twice, because the first mean of a column far from zero carries a rounding error.
-        shift = values.mean(axis=0)
-        shift = shift + (values - shift).mean(axis=0)
-        if kind == "centre":
-            return cls(shift, unit)
-        deviation = np.sqrt(((values - shift) ** 2).mean(axis=0))
-        return cls(shift, np.where(deviation > 0, deviation, 1.0))
-
-    def apply(self, x: Float[np.ndarray, "*batch d"]) -> Float[np.ndarray, "*batch d"]:
-        """`x` in engine units."""
-        return (x - self.shift) / self.scale
-
-    def invert(self, x: Float[np.ndarray, "*batch d"]) -> Float[np.ndarray, "*batch d"]:
-        """`x` back in original units."""
-        return x * self.scale + self.shift
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Scaling) and self._bytes == other._bytes
-
-    def __hash__(self) -> int:
-        return hash(self._bytes)
-
-    @property
-    def _bytes(self) -> bytes:
-        return self.shift.tobytes() + self.scale.tobytes()
+from bayesdag.data import sortability, validation
+from bayesdag.data.scaling import Scaling, frozen
+from bayesdag.errors import InputError
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,11 +37,11 @@ class Dataset:
     scaling: Scaling = field(default=None)  # pyright: ignore[reportAssignmentType]
 
     def __post_init__(self) -> None:
-        checks.refuse_bad_form(self.values, self.names, self.interventions)
-        object.__setattr__(self, "values", _frozen(self.values, np.float64))
+        validation.refuse_bad_form(self.values, self.names, self.interventions)
+        object.__setattr__(self, "values", frozen(self.values, np.float64))
         object.__setattr__(self, "names", tuple(self.names))
         if self.interventions is not None:
-            object.__setattr__(self, "interventions", _frozen(self.interventions, np.bool_))
+            object.__setattr__(self, "interventions", frozen(self.interventions, np.bool_))
         if self.scaling is None:
             object.__setattr__(self, "scaling", Scaling.of(self.values))
 
@@ -115,14 +58,14 @@ class Dataset:
     @cached_property
     def scaled(self) -> Float[np.ndarray, "n d"]:
         """The values in engine units."""
-        return _frozen(self.scaling.apply(self.values), np.float64)
+        return frozen(self.scaling.apply(self.values), np.float64)
 
     @cached_property
     def observed(self) -> Bool[np.ndarray, "n d"]:
         """True where nature chose the value: the cells that a likelihood may count."""
         if self.interventions is None:
-            return _frozen(np.ones(self.values.shape), np.bool_)
-        return _frozen(~self.interventions, np.bool_)
+            return frozen(np.ones(self.values.shape), np.bool_)
+        return frozen(~self.interventions, np.bool_)
 
     @cached_property
     def hash(self) -> str:
@@ -140,7 +83,7 @@ class Dataset:
             "sd": self.values.std(axis=0),
             "min": self.values.min(axis=0),
             "max": self.values.max(axis=0),
-            "skewness": checks.skewness(self.values),
+            "skewness": validation.skewness(self.values),
             "r_squared": sortability.r_squared(self.values),
             "num_set": (~self.observed).sum(axis=0),
         }
@@ -175,7 +118,7 @@ def read(source: object, *, interventions: object = None, scaling: str | None = 
         data = replace(source, interventions=_mask(interventions, source.names, source.num_rows))
     else:
         data = source
-    checks.check(data.values, data.names, data.interventions)
+    validation.check(data.values, data.names, data.interventions)
     return data if scaling is None else replace(data, scaling=Scaling.of(data.values, scaling))
 
 
@@ -200,34 +143,27 @@ def _words(data: Dataset, deviation: np.ndarray, explained: np.ndarray) -> str:
 
 def _parse(source: object, interventions: object) -> Dataset:
     """The table as it is written in the sources."""
-    from bayesdag.data import columns, tables  # Late, because pandas takes long to load.
+    from bayesdag.data import numeric, tables
 
     table = tables.frame(source)
     if isinstance(interventions, str) and interventions in table.columns:
         interventions, table = table[interventions], table.drop(columns=interventions)
     names = tuple(table.columns)
-    checks.refuse_bad_names(names)
-    values = columns.numbers(table)
+    validation.refuse_bad_names(names)
+    values = numeric.numbers(table)
     if interventions is None:
         return Dataset(values, names)
     return Dataset(values, names, _mask(interventions, names, len(values)))
 
 
 def _mask(interventions: object, names: tuple[str, ...], num_rows: int) -> np.ndarray:
-    from bayesdag.data import tables, targets  # Late, because pandas takes long to load.
+    from bayesdag.data import intervention_mask, tables
 
     if isinstance(interventions, str) and not os.path.exists(interventions):
         raise InputError(
             f"interventions={interventions!r} is neither a column of the data "
-            f"({targets.nearest(interventions, names)}) nor a file; check the name"
+            f"({intervention_mask.nearest(interventions, names)}) nor a file; check the name"
         )
     if isinstance(interventions, str | os.PathLike):
         interventions = tables.frame(interventions, keep_blank_rows=True)
-    return targets.mask(interventions, names, num_rows)
-
-
-def _frozen(array: np.ndarray, dtype: type) -> np.ndarray:
-    """A read-only copy in row order; the caller's own array stays writable."""
-    copy = np.array(array, dtype=dtype, order="C", copy=True)
-    copy.setflags(write=False)
-    return copy
+    return intervention_mask.mask(interventions, names, num_rows)

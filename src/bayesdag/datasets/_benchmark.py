@@ -10,7 +10,7 @@ from jaxtyping import Float, Int8
 from bayesdag.data import Dataset
 from bayesdag.datasets._streams import stream
 from bayesdag.datasets._truth import Truth
-from bayesdag.types import InputError
+from bayesdag.errors import InputError
 
 
 @dataclass(frozen=True, eq=False)

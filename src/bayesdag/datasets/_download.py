@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from bayesdag.types import FileFormatError, InputError
+from bayesdag.errors import FileFormatError, InputError
 
 BASE = "https://raw.githubusercontent.com/kurowasan/GraN-DAG/master/data/"
 FOLDER = "BAYESDAG_DATA"

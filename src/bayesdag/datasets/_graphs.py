@@ -9,7 +9,7 @@ from collections.abc import Callable
 import numpy as np
 from jaxtyping import Int8
 
-from bayesdag.types import InputError
+from bayesdag.errors import InputError
 
 Kind = Callable[[np.random.Generator, int, int, bool], np.ndarray]
 

@@ -4,7 +4,7 @@ import zlib
 
 import numpy as np
 
-from bayesdag.types import InputError
+from bayesdag.errors import InputError
 
 
 def stream(seed: int, *labels: object) -> np.random.Generator:

@@ -16,7 +16,7 @@ from bayesdag.data import Dataset
 from bayesdag.datasets._benchmark import Benchmark
 from bayesdag.datasets._download import Archive
 from bayesdag.datasets._streams import stream
-from bayesdag.types import InputError
+from bayesdag.errors import InputError
 
 NUM_ROWS = 853
 PROTEINS = ("Raf", "Mek", "Plcg", "PIP2", "PIP3", "Erk", "Akt", "PKA", "PKC", "P38", "Jnk")

@@ -17,7 +17,7 @@ from bayesdag.datasets import _graphs, _mechanisms, _noises
 from bayesdag.datasets._benchmark import Benchmark, Interventional, set_rows
 from bayesdag.datasets._streams import stream
 from bayesdag.datasets._truth import Truth
-from bayesdag.types import InputError
+from bayesdag.errors import InputError
 
 SCALINGS = ("raw", "standardised", "internal")
 NUM_POPULATION = 10_000  # rows behind the constants of an internally standardised model

@@ -15,7 +15,7 @@ from bayesdag.data import Dataset
 from bayesdag.datasets._benchmark import Benchmark
 from bayesdag.datasets._download import Archive
 from bayesdag.datasets._streams import stream
-from bayesdag.types import InputError
+from bayesdag.errors import InputError
 
 NUM_ROWS = 500
 NUM_SETS = 10

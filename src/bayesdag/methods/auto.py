@@ -6,12 +6,12 @@ from typing import Any, ClassVar
 
 from bayesdag import plugins
 from bayesdag.data import Dataset
+from bayesdag.data.linearity import Linearity, linearity
 from bayesdag.knowledge import Constraints
-from bayesdag.methods._chains import on_cpu
-from bayesdag.methods._linearity import Linearity, linearity
 from bayesdag.methods.collapsed import Collapsed
 from bayesdag.methods.exact import Exact
 from bayesdag.posterior import Posterior
+from bayesdag.sgmcmc.chains import on_cpu
 from bayesdag.types import Key, Monitor
 
 

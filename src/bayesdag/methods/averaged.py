@@ -11,13 +11,13 @@ from typing import Any, ClassVar
 
 import jax
 
-from bayesdag import joining
 from bayesdag.data import Dataset
+from bayesdag.errors import InputError
 from bayesdag.knowledge import Constraints
 from bayesdag.methods.collapsed import Collapsed
-from bayesdag.posterior import Posterior
+from bayesdag.posterior import Posterior, merge
 from bayesdag.scores.neural import Neural
-from bayesdag.types import InputError, Key, Method, Monitor, Told
+from bayesdag.types import Key, Method, Monitor, Told
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class Averaged:
                 monitor.tell(f"model {number} of {len(self.methods)}")
             found.append(method(own, data, knowledge, None))
         self._refuse_different(found)
-        return dataclasses.replace(joining.chained(found), provenance=self._words(found))
+        return dataclasses.replace(merge.chained(found), provenance=self._words(found))
 
     @staticmethod
     def _refuse_different(found: list[Posterior]) -> None:

@@ -13,13 +13,13 @@ from typing import Any, ClassVar
 import jax
 import numpy as np
 
-from bayesdag import joining
 from bayesdag.data import Dataset
-from bayesdag.keys import generator
+from bayesdag.errors import InputError
 from bayesdag.knowledge import Constraints
 from bayesdag.methods.collapsed import Collapsed
-from bayesdag.posterior import Posterior
-from bayesdag.types import InputError, Key, Method, Monitor, Told
+from bayesdag.posterior import Posterior, merge
+from bayesdag.random import generator
+from bayesdag.types import Key, Method, Monitor, Told
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Bagged:
             key_rows, key_fit = jax.random.split(own)
             rows = generator(key_rows).integers(data.num_rows, size=data.num_rows)
             found.append(self.method(key_fit, _resampled(data, rows), knowledge, None))
-        together = joining.chained(found)
+        together = merge.chained(found)
         words = self._words(found[0].provenance)
         return dataclasses.replace(together, summary=data.summary(), provenance=words)
 

@@ -16,21 +16,21 @@ import jax
 import jax.numpy as jnp
 import optax
 
-from bayesdag import loop
 from bayesdag.data import Dataset
-from bayesdag.edges.bernoulli import Bernoulli
-from bayesdag.energy import Batch, Gradient, spread
 from bayesdag.knowledge import Constraints
-from bayesdag.mechanisms.neural import Neural
-from bayesdag.methods import _annealing, _chains, _graph_draws, _joint_draws, _presets
-from bayesdag.methods._chains import Context, State
-from bayesdag.methods._engine import Engine, started
-from bayesdag.methods._graph_draws import Draw
-from bayesdag.noises.gaussian import Gaussian
+from bayesdag.model.energy import Batch, Gradient, spread
+from bayesdag.model.mechanisms.neural import Neural
+from bayesdag.model.noises.gaussian import Gaussian
+from bayesdag.model.priors.density import DensityGrid
 from bayesdag.posterior import Posterior
-from bayesdag.priors import DensityGrid, StructurePrior
-from bayesdag.relaxations.sinkhorn import Sinkhorn
-from bayesdag.samplers.adam_sghmc import AdamSGHMC
+from bayesdag.runs import loop
+from bayesdag.sgmcmc import annealing, chains, graph_draws, joint_draws, presets
+from bayesdag.sgmcmc.chains import Context, State
+from bayesdag.sgmcmc.edges.bernoulli import Bernoulli
+from bayesdag.sgmcmc.engine import Engine, started
+from bayesdag.sgmcmc.graph_draws import Draw
+from bayesdag.sgmcmc.relaxations.sinkhorn import Sinkhorn
+from bayesdag.sgmcmc.samplers.adam_sghmc import AdamSGHMC
 from bayesdag.types import (
     Array,
     Edges,
@@ -42,6 +42,7 @@ from bayesdag.types import (
     Params,
     Relaxation,
     Sampler,
+    StructurePrior,
 )
 
 
@@ -123,34 +124,34 @@ class BayesDAG(Engine):
         monitor: Monitor | None = None,
     ) -> list[Posterior]:
         """One posterior a data set; all of equal shape, fitted in one compiled run."""
-        datasets = [_chains.in_original_units(data) for data in datasets] if self.raw else datasets
-        context = _chains.context(datasets, knowledge)
+        datasets = [chains.in_original_units(data) for data in datasets] if self.raw else datasets
+        context = chains.context(datasets, knowledge)
         _, n, d = context.x.shape
         state = started(self, keys, n, d)
         schedule = loop.Schedule(self.num_warmup, self.num_samples, self.thinning)
-        done = loop.run(keys, _chains.Together(self), state, context, schedule, monitor)
-        return _joint_draws.posteriors(self, done, datasets, context)
+        done = loop.run(keys, chains.Together(self), state, context, schedule, monitor)
+        return joint_draws.posteriors(self, done, datasets, context)
 
     def start(self, key: Key, num_rows: int, d: int) -> State:
         """All chains of one data set before the first step."""
         key_potentials, key_mechanism, key_noise, key_edges = jax.random.split(key, 4)
         potentials = self.init_scale * jax.random.normal(key_potentials, (self.num_chains, d))
         params = {
-            "mechanism": _chains.init_parts(self, self.mechanism, key_mechanism, d),
-            "noise": _chains.init_parts(self, self.noise, key_noise, d),
+            "mechanism": chains.init_parts(self, self.mechanism, key_mechanism, d),
+            "noise": chains.init_parts(self, self.noise, key_noise, d),
         }
         learned = {name: params.pop(name) for name in self._learned}
         learned["edges"] = (
             self.edges.init(key_edges, d)
             if self.share_edges
-            else _chains.init_parts(self, self.edges, key_edges, d)
+            else chains.init_parts(self, self.edges, key_edges, d)
         )
         return State(
             potentials=self._samplers[0].init(potentials),
             params=self._samplers[1].init(params),
             learned=learned,
             optimiser=self._optimiser.init(learned),
-            carry=_chains.carries(self, d),
+            carry=chains.carries(self, d),
             rows=jnp.arange(num_rows, dtype=jnp.int32),
             energy=jnp.zeros(self.num_chains),
         )
@@ -160,8 +161,8 @@ class BayesDAG(Engine):
     ) -> tuple[State, dict[str, Array]]:
         """One sweep: W ~ q(W|p); move (p, Θ, σ) by SG-MCMC; improve q by its ELBO."""
         key_rows, key_p, key_params, key_chains, *keys = jax.random.split(key, 7)
-        batch, state = _chains.next_batch(self, key_rows, step, state, context)
-        share = _annealing.share_of_data(self.start_heat, self.num_warmup, step)
+        batch, state = chains.next_batch(self, key_rows, step, state, context)
+        share = annealing.share_of_data(self.start_heat, self.num_warmup, step)
         gradient = partial(self._gradient, context=context, batch=batch, share=share)
         if self.passes == 3:
             draw, slope = gradient(keys[0], state, soft=True)
@@ -182,7 +183,7 @@ class BayesDAG(Engine):
 
     def keep(self, key: Key, state: State, context: Context) -> Params:
         """The joint draw (p, W, Θ, σ) of every chain, with its graph."""
-        potentials, mask, graph = _graph_draws.sample(self, key, state, context)
+        potentials, mask, graph = graph_draws.sample(self, key, state, context)
         binary = {"mask": mask.astype(jnp.int8), "graph": graph.astype(jnp.int8)}
         return {"potentials": potentials, **binary, **self._params(state)}
 
@@ -213,10 +214,10 @@ class BayesDAG(Engine):
         soft: bool = False,
     ) -> tuple[Draw, Gradient]:
         """W ~ q(W|p), then the data's gradient in the graph and in what is wanted."""
-        draw = _graph_draws.differentiable(self, key, state, context, soft)
-        at = _chains.over_chains(
+        draw = graph_draws.differentiable(self, key, state, context, soft)
+        at = chains.over_chains(
             lambda g, p: self.energy.data_gradient(g, p, batch, wanted),
-            one_by_one=_chains.keeps_in_cache(self),
+            one_by_one=chains.keeps_in_cache(self),
         )
         slope = at(draw.graphs, self._params(state))
         return draw, slope._replace(graph=slope.graph * share)
@@ -225,11 +226,11 @@ class BayesDAG(Engine):
         """During the first half of the warm-up, chains that explain the data better multiply."""
         if not self.resamples:
             return state
-        energy = _annealing.average(self.num_warmup, step, state.energy, slope.energy)
-        chosen = _annealing.survivors(key, self.start_heat, self.num_warmup, step, energy)
+        energy = annealing.average(self.num_warmup, step, state.energy, slope.energy)
+        chosen = annealing.survivors(key, self.start_heat, self.num_warmup, step, energy)
         return state._replace(
-            potentials=_annealing.follow(chosen, state.potentials),
-            params=_annealing.follow(chosen, state.params),
+            potentials=annealing.follow(chosen, state.potentials),
+            params=annealing.follow(chosen, state.params),
             carry=jax.tree.map(lambda leaf: leaf[chosen], state.carry),
             energy=energy[chosen],
         )
@@ -302,8 +303,8 @@ class BayesDAG(Engine):
     def _samplers(self) -> tuple[Sampler, Sampler]:
         """Of the potentials and of the functions, at the temperature wanted."""
         return (
-            _chains.tempered(self, self.potential_sampler or self.sampler),
-            _chains.tempered(self, self.sampler),
+            chains.tempered(self, self.potential_sampler or self.sampler),
+            chains.tempered(self, self.sampler),
         )
 
     @cached_property
@@ -327,5 +328,5 @@ def _add(first: Params, second: Params) -> Params:
     return jax.tree.map(jnp.add, first, second)
 
 
-BayesDAG.PRESETS.update(_presets.table(BayesDAG))
+BayesDAG.PRESETS.update(presets.table(BayesDAG))
 build = BayesDAG

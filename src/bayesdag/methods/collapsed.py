@@ -15,21 +15,22 @@ import jax
 import numpy as np
 from jaxtyping import Float, Shaped
 
-from bayesdag import loop, posterior
+from bayesdag import posterior
 from bayesdag.data import Dataset
+from bayesdag.errors import InputError
 from bayesdag.knowledge import Constraints
-from bayesdag.methods import _extensions
-from bayesdag.orders import region
+from bayesdag.model.priors.density import DensityGrid
+from bayesdag.orders import order_counting, pipeline
 from bayesdag.orders.candidates import Limits, Outside
 from bayesdag.orders.local_scores import LocalScores, Screening
+from bayesdag.orders.pipeline import Effort, Region, Sampled
 from bayesdag.orders.prior import Components
-from bayesdag.orders.region import Effort, Region, Sampled
 from bayesdag.orders.search import Found
 from bayesdag.posterior import Posterior
-from bayesdag.priors import DensityGrid, StructurePrior
+from bayesdag.runs import loop
 from bayesdag.scores.bge import BGe
 from bayesdag.scores.neural import Neural
-from bayesdag.types import Array, Hedging, InputError, Key, Monitor, Params, Score
+from bayesdag.types import Array, Hedging, Key, Monitor, Params, Score, StructurePrior
 
 # Ladders a chain times variables: look-ups are cheap while few replicas share the cache.
 _LADDERS_TIMES_VARIABLES = 320
@@ -188,14 +189,14 @@ class Collapsed:
         key_region, key_run, key_functions = jax.random.split(key, 3)
         prior = Components(*self.prior.components(data.num_variables))
         effort = self._effort(data.num_variables)
-        place = region.explore(key_region, scores, prior, effort, start)
+        place = pipeline.explore(key_region, scores, prior, effort, start)
         if not self.order_modular:
-            _extensions.log_num_orders(place.found[0].graph)  # refuse now, not after the chains
-        drawn = self._arranged(region.run(key_run, place, effort, monitor))
+            order_counting.log_num_orders(place.found[0].graph)  # refuse now, not after the chains
+        drawn = self._arranged(pipeline.run(key_run, place, effort, monitor))
         change = self._change_of_prior(drawn, prior)
         weights, notes = self._weights(drawn, change)
         params = self.score.draw(key_functions, scores.stats, drawn.graphs.astype(np.int8))
-        missing = region.outside(scores, place, drawn)
+        missing = pipeline.outside(scores, place, drawn)
         notes = [*notes, *_notes(data.names, place, missing, 1 - drawn.representable.mean(0))]
         return _Part(scores, prior, place, drawn, missing, params, change, weights, notes)
 
@@ -211,7 +212,7 @@ class Collapsed:
         score = self._views()[0].score
         scores = LocalScores(score, recall(data), knowledge)
         prior = Components(*self.prior.components(data.num_variables))
-        return region.log_score(scores, prior, graph)
+        return pipeline.log_score(scores, prior, graph)
 
     def _ladders(self, d: int) -> int:
         return self.num_ladders or max(2, _LADDERS_TIMES_VARIABLES // d)
@@ -268,7 +269,7 @@ class Collapsed:
         """Equal weights, or those that count each graph once."""
         if self.order_modular:
             return np.ones(len(drawn.graphs)), []
-        weights, effective = _extensions.graph_modular_weights(drawn.graphs, change)
+        weights, effective = order_counting.graph_modular_weights(drawn.graphs, change)
         note = (
             f"each graph counts once: draws are re-weighted by their number of orders, which "
             f"leaves {effective:.0f} effective draws of {len(weights)}"
@@ -300,7 +301,7 @@ def _told(part: _Part, value: Float[np.ndarray, " s"]) -> dict[str, Any]:
     return {
         "search": {
             "stages": stages,
-            "found": [region.log_score(scores, prior, result.graph) for result in place.found],
+            "found": [pipeline.log_score(scores, prior, result.graph) for result in place.found],
             "num_scores": scores.num_computed,
         },
         "tables": {

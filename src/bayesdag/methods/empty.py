@@ -7,7 +7,7 @@ import numpy as np
 
 from bayesdag.data import Dataset
 from bayesdag.knowledge import Constraints
-from bayesdag.methods import _ordered
+from bayesdag.orders import baselines
 from bayesdag.posterior import Posterior
 from bayesdag.types import Key, Monitor
 
@@ -22,7 +22,7 @@ class Empty:
         num_samples: draws of means, scales and the functions of required edges.
     """
 
-    honours: ClassVar[frozenset[str]] = _ordered.HONOURS
+    honours: ClassVar[frozenset[str]] = baselines.HONOURS
     interventions: ClassVar[bool] = True
 
     num_samples: int = 100
@@ -37,10 +37,10 @@ class Empty:
     ) -> Posterior:
         """One graph, with `num_samples` draws of its functions."""
         del monitor  # done at once
-        _ordered.check_num_samples(self.num_samples)
+        baselines.check_num_samples(self.num_samples)
         graph = knowledge.required.astype(np.int8)
         note = "no edges but the required ones"
-        return _ordered.posterior_of_graphs(key, data, graph[None], self.num_samples, note)
+        return baselines.posterior_of_graphs(key, data, graph[None], self.num_samples, note)
 
 
 build = Empty

@@ -16,15 +16,16 @@ from jaxtyping import Float, Int8, Shaped
 
 from bayesdag import posterior
 from bayesdag.data import Dataset
+from bayesdag.errors import InputError
+from bayesdag.exact import graph_dp, order_dp
+from bayesdag.exact.bitsets import Tables, edges, members, num_orders
 from bayesdag.graphs import iterate_dags
-from bayesdag.keys import generator
 from bayesdag.knowledge import Constraints
+from bayesdag.model.priors.density import DensityGrid
 from bayesdag.posterior import Posterior
-from bayesdag.priors import DensityGrid, StructurePrior
+from bayesdag.random import generator
 from bayesdag.scores.bge import BGe
-from bayesdag.subsets import graph_modular, order_modular
-from bayesdag.subsets.transforms import Tables, edges, members, num_orders
-from bayesdag.types import Array, InputError, Key, Monitor, Score
+from bayesdag.types import Array, Key, Monitor, Score, StructurePrior
 
 NEGLIGIBLE = 1e-12  # posterior weight of a prior component that is left out of the marginals
 MAX_ORDERED_PATHS = 13  # variables up to which order-modular path probabilities are exact
@@ -170,7 +171,7 @@ class Exact:
 
     @property
     def _modular(self) -> Any:
-        return order_modular if self.order_modular else graph_modular
+        return order_dp if self.order_modular else graph_dp
 
     def _knows_paths(self, d: int) -> bool:
         return not self.order_modular or d <= MAX_ORDERED_PATHS

@@ -17,29 +17,30 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Float, Int
 
-from bayesdag import dagspace, loop
 from bayesdag.data import Dataset
-from bayesdag.energy import Batch, Gradient
 from bayesdag.knowledge import Constraints
-from bayesdag.mechanisms.linear import Linear
-from bayesdag.mechanisms.neural import Neural
-from bayesdag.methods import (
-    _annealing,
-    _chains,
-    _joint_draws,
-    _order_gradients,
-    _order_swaps,
-    _reweighting,
-)
-from bayesdag.methods._chains import Context
-from bayesdag.methods._engine import Engine, started
-from bayesdag.methods._mask_moves import Averaged, Flips
-from bayesdag.methods._node_energies import stand
-from bayesdag.noises.gaussian import Gaussian
+from bayesdag.model.energy import Batch, Gradient
+from bayesdag.model.mechanisms.linear import Linear
+from bayesdag.model.mechanisms.neural import Neural
+from bayesdag.model.noises.gaussian import Gaussian
+from bayesdag.model.priors.density import DensityGrid
 from bayesdag.posterior import Posterior
-from bayesdag.priors import DensityGrid, StructurePrior
-from bayesdag.relaxations.sinkhorn import Sinkhorn
-from bayesdag.samplers.adam_sghmc import AdamSGHMC
+from bayesdag.runs import loop
+from bayesdag.sgmcmc import (
+    annealing,
+    chains,
+    dagspace,
+    joint_draws,
+    order_gradients,
+    order_moves,
+    reweighting,
+)
+from bayesdag.sgmcmc.chains import Context
+from bayesdag.sgmcmc.engine import Engine, started
+from bayesdag.sgmcmc.mask_moves import Averaged, Flips
+from bayesdag.sgmcmc.node_energies import stand
+from bayesdag.sgmcmc.relaxations.sinkhorn import Sinkhorn
+from bayesdag.sgmcmc.samplers.adam_sghmc import AdamSGHMC
 from bayesdag.types import (
     Array,
     Key,
@@ -50,6 +51,7 @@ from bayesdag.types import (
     Params,
     Relaxation,
     Sampler,
+    StructurePrior,
 )
 
 
@@ -145,16 +147,16 @@ class Joint(Engine):
         monitor: Monitor | None = None,
     ) -> list[Posterior]:
         """One posterior a data set; all of equal shape, fitted in one compiled run."""
-        context = _chains.context(datasets, knowledge)
+        context = chains.context(datasets, knowledge)
         _, n, d = context.x.shape
         schedule = loop.Schedule(self.num_warmup, self.num_samples, self.thinning)
-        kernel = _chains.Together(self)
+        kernel = chains.Together(self)
         done = loop.run(keys, kernel, started(self, keys, n, d), context, schedule, monitor)
         scale = self.logit_scale if self.masks.retains else None
-        draws = _reweighting.graphs(
+        draws = reweighting.graphs(
             keys, self.energy, done.draws, context, self.num_evaluated, scale
         )
-        found = _joint_draws.posteriors(self, done._replace(draws=draws), datasets, context)
+        found = joint_draws.posteriors(self, done._replace(draws=draws), datasets, context)
         return [self._noted(posterior) for posterior in found]
 
     def start(self, key: Key, num_rows: int, d: int) -> State:
@@ -162,8 +164,8 @@ class Joint(Engine):
         key_potentials, key_mechanism, key_noise, key_logits, key_masks = jax.random.split(key, 5)
         potentials = self.init_scale * jax.random.normal(key_potentials, (self.num_chains, d))
         params = {
-            "mechanism": _chains.init_parts(self, self.mechanism, key_mechanism, d),
-            "noise": _chains.init_parts(self, self.noise, key_noise, d),
+            "mechanism": chains.init_parts(self, self.mechanism, key_mechanism, d),
+            "noise": chains.init_parts(self, self.noise, key_noise, d),
         }
         shape = (self.num_chains, d, d)
         logits = self.logit_scale * jax.random.normal(key_logits, shape)
@@ -173,7 +175,7 @@ class Joint(Engine):
             logits=jax.vmap(self._samplers["logits"].init)(logits),
             params=self._samplers["params"].init(params),
             masks=coin.astype(logits.dtype),
-            carry=_chains.carries(self, d),
+            carry=chains.carries(self, d),
             rows=jnp.arange(num_rows, dtype=jnp.int32),
         )
 
@@ -182,7 +184,7 @@ class Joint(Engine):
     ) -> tuple[State, dict[str, Array]]:
         """One sweep: masks and logits, the order, then (p, Θ, σ) by SG-MCMC."""
         key_rows, key_graphs, key_p, key_params = jax.random.split(key, 4)
-        batch, state = _chains.next_batch(self, key_rows, step, state, context)
+        batch, state = chains.next_batch(self, key_rows, step, state, context)
         state = self._move_graphs(key_graphs, step, state, context, batch)
         graphs = self._graphs(state, context)
         slope = self._slope(batch, ("mechanism", "noise"))(graphs, state.params.position)
@@ -235,12 +237,12 @@ class Joint(Engine):
             sampler = self._samplers["logits"]
             logits, mask = self.masks(key_masks, logits, mask, place, sampler, self.logit_scale)
             for key_swap in jax.random.split(key_swaps, self.num_swaps):
-                potentials, mask, place = _order_swaps.swap(key_swap, potentials, mask, place)
+                potentials, mask, place = order_moves.swap(key_swap, potentials, mask, place)
             if self.num_swaps:
                 coordinates = dagspace.lower(potentials, context.support, self.potential_scale)
             return coordinates, mask, place.params, logits
 
-        mapped = _chains.over_chains(one, one_by_one=_chains.keeps_in_cache(self))
+        mapped = chains.over_chains(one, one_by_one=chains.keeps_in_cache(self))
         coordinates, masks, params, logits = mapped(
             jax.random.split(key, self.num_chains),
             state.potentials.position,
@@ -257,7 +259,7 @@ class Joint(Engine):
 
     def _heat(self, step: Array) -> Array | float:
         """Temperature at which graphs move now."""
-        share = _annealing.share_of_data(self.start_heat, self.num_warmup, step)
+        share = annealing.share_of_data(self.start_heat, self.num_warmup, step)
         return self.temperature / share
 
     def _graphs(self, state: State, context: Context) -> Array:
@@ -268,16 +270,16 @@ class Joint(Engine):
         return jax.vmap(one)(state.potentials.position, state.masks)
 
     def _slope(self, batch: Batch, wanted: tuple[str, ...]) -> Callable:
-        return _chains.over_chains(
+        return chains.over_chains(
             lambda graph, params: self.energy.data_gradient(graph, params, batch, wanted),
-            one_by_one=_chains.keeps_in_cache(self),
+            one_by_one=chains.keeps_in_cache(self),
         )
 
     def _move_potentials(
         self, key: Key, state: State, graphs: Array, slope: Gradient, context: Context, batch: Batch
     ) -> State:
         """SG-MCMC on p."""
-        grad, variance, carry = _order_gradients.gradient(
+        grad, variance, carry = order_gradients.gradient(
             self, key, state, graphs, slope, context, batch
         )
         sampler: Any = self._samplers["potentials"]
@@ -303,7 +305,7 @@ class Joint(Engine):
     def _samplers(self) -> dict[str, Sampler]:
         """Of each kind of unknown, at the temperature wanted."""
         own = {"potentials": self.potential_sampler, "logits": self.logit_sampler, "params": None}
-        return {name: _chains.tempered(self, found or self.sampler) for name, found in own.items()}
+        return {name: chains.tempered(self, found or self.sampler) for name, found in own.items()}
 
 
 Joint.PRESETS["quick"] = Joint(

@@ -7,10 +7,10 @@ import jax
 import numpy as np
 
 from bayesdag.data import Dataset
-from bayesdag.keys import generator
 from bayesdag.knowledge import Constraints
-from bayesdag.methods import _ordered
+from bayesdag.orders import baselines
 from bayesdag.posterior import Posterior
+from bayesdag.random import generator
 from bayesdag.types import Key, Monitor
 
 
@@ -28,7 +28,7 @@ class RandomOrder:
         num_samples: orders, with one graph and one draw of its functions each.
     """
 
-    honours: ClassVar[frozenset[str]] = _ordered.HONOURS
+    honours: ClassVar[frozenset[str]] = baselines.HONOURS
     interventions: ClassVar[bool] = True
 
     num_samples: int = 100
@@ -36,20 +36,20 @@ class RandomOrder:
     def min_rows(self, d: int) -> int:
         """Fewer rows than this say nothing about any regression."""
         del d
-        return _ordered.MIN_ROWS
+        return baselines.MIN_ROWS
 
     def __call__(
         self, key: Key, data: Dataset, knowledge: Constraints, monitor: Monitor | None
     ) -> Posterior:
         """One graph for each of `num_samples` random orders."""
         del monitor  # done in seconds
-        _ordered.check_num_samples(self.num_samples)
+        baselines.check_num_samples(self.num_samples)
         key_orders, key_functions = jax.random.split(key)
         priorities = generator(key_orders).random((self.num_samples, data.num_variables))
-        before = _ordered.precedence(knowledge)
-        orders = np.stack([_ordered.constrained_order(p, before) for p in priorities])
+        before = baselines.precedence(knowledge)
+        orders = np.stack([baselines.constrained_order(p, before) for p in priorities])
         note = "the orders are random, every direction is a guess"
-        return _ordered.posterior_of_orders(
+        return baselines.posterior_of_orders(
             key_functions, data, knowledge, orders, self.num_samples, note
         )
 

@@ -8,11 +8,11 @@ from jaxtyping import Float
 
 from bayesdag.data import Dataset
 from bayesdag.data.sortability import r_squared
-from bayesdag.methods import _ordered
+from bayesdag.orders import baselines
 
 
 @dataclass(frozen=True)
-class SortR2(_ordered.Sorted):
+class SortR2(baselines.Sorted):
     """A yardstick: variables by ascending R², parents by linear regression with BIC.
 
     R² is the share of a column's variance that is linear in all the others. In simulated
@@ -31,7 +31,7 @@ class SortR2(_ordered.Sorted):
 
     def min_rows(self, d: int) -> int:
         """With fewer rows every column is a combination of the others: all R² are 1."""
-        return max(_ordered.MIN_ROWS, d + 2)
+        return max(baselines.MIN_ROWS, d + 2)
 
     def shown(self, data: Dataset) -> Float[np.ndarray, " d"]:
         """R² of every column."""

@@ -7,11 +7,11 @@ import numpy as np
 from jaxtyping import Float
 
 from bayesdag.data import Dataset
-from bayesdag.methods import _ordered
+from bayesdag.orders import baselines
 
 
 @dataclass(frozen=True)
-class SortVariance(_ordered.Sorted):
+class SortVariance(baselines.Sorted):
     """A yardstick: variables by ascending variance, parents by linear regression with BIC.
 
     It reads the scale of the data on purpose: variances are those of the original units,

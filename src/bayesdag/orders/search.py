@@ -12,8 +12,8 @@ import numpy as np
 from jaxtyping import Int, Int8
 
 from bayesdag.graphs import ancestors, topological_order
-from bayesdag.orders.parent_trees import TOLERANCE, Choice, Trees, mask_of, members
-from bayesdag.orders.screened_trees import ScreenedTrees
+from bayesdag.orders.expensive_parent_search import ScreenedTrees
+from bayesdag.orders.parent_search import TOLERANCE, Choice, Trees, mask_of, members
 
 # Rounds of moves made together; values may change between them, so they could go on.
 MAX_ROUNDS = 40

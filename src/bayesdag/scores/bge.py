@@ -12,12 +12,13 @@ from jaxtyping import Bool, Float, Int, Shaped
 from scipy.special import gammaln
 
 from bayesdag.data import Dataset
-from bayesdag.keys import generator
-from bayesdag.mechanisms.linear import Linear
-from bayesdag.noises.gaussian import Gaussian
-from bayesdag.scm import SCM
-from bayesdag.scores import _families
-from bayesdag.types import InputError, Key, Params, ParentSets
+from bayesdag.errors import InputError
+from bayesdag.model.mechanisms.linear import Linear
+from bayesdag.model.noises.gaussian import Gaussian
+from bayesdag.model.scm import SCM
+from bayesdag.random import generator
+from bayesdag.scores import _sufficient_statistics
+from bayesdag.types import Key, Params, ParentSets
 
 MIN_UNEXPLAINED = 1e-13  # share of a variance; what is left below it is rounding
 
@@ -72,7 +73,7 @@ class BGe:
                 f"variables alpha_mu must be above 0 and alpha_w above {d + 1}"
             )
         prior_scale = self.alpha_mu * (alpha_w - d - 1) / (self.alpha_mu + 1)
-        rows = _families.rows_of(data.scaled, data.observed)
+        rows = _sufficient_statistics.rows_of(data.scaled, data.observed)
         share = rows.num_rows / (self.alpha_mu + rows.num_rows)
         shift = rows.mean[:, :, None] * rows.mean[:, None, :]  # the prior mean is 0
         scale = prior_scale * np.eye(d) + rows.scatter
@@ -83,7 +84,7 @@ class BGe:
     def log_evidence(self, stats: Stats, node: int, parents: ParentSets) -> Float[np.ndarray, " m"]:
         """log p(x_node | x_parents), for m parent sets."""
         result, entry = np.empty(len(parents)), int(stats.group[node])
-        for which, members in _families.by_size(parents):
+        for which, members in _sufficient_statistics.by_size(parents):
             num_parents = members.shape[1]
             root = _family_root(stats, np.full(len(which), node), members)
             # log of |R_SS|^½ and of R_{i|S}^½, the last pivot.
@@ -101,7 +102,9 @@ class BGe:
         Entries of the node itself and of variables that are parents already mean nothing.
         """
         result = np.empty(parents.shape)
-        for which, members in _families.by_size(parents, extra=4 * parents.shape[1] ** 2):
+        for which, members in _sufficient_statistics.by_size(
+            parents, extra=4 * parents.shape[1] ** 2
+        ):
             node, entry = nodes[which], stats.group[nodes[which]]
             across = stats.scale[entry[:, None], members]
             root = np.linalg.cholesky(np.take_along_axis(across, members[:, None], axis=2))
@@ -134,10 +137,10 @@ class BGe:
         value that agrees with the posterior means.
         """
         rng = generator(key)
-        nodes, parents = _families.of_graphs(graphs)
+        nodes, parents = _sufficient_statistics.of_graphs(graphs)
         weights = np.zeros(parents.shape)
         bias, log_scale = np.empty(len(nodes)), np.empty(len(nodes))
-        for which, members in _families.by_size(parents):
+        for which, members in _sufficient_statistics.by_size(parents):
             node, entry = nodes[which], stats.group[nodes[which]]
             root = _family_root(stats, node, members)
             shape = _shape(stats, entry, members.shape[1])
@@ -150,7 +153,7 @@ class BGe:
             explained = (slopes * np.take_along_axis(mean, members, axis=1)).sum(axis=1)
             bias[which] = rng.normal(stats.mean[entry, node] - explained, spread)
             log_scale[which] = np.log(sigma)
-        return _families.linear_params(graphs.shape, weights, bias, log_scale)
+        return _sufficient_statistics.linear_params(graphs.shape, weights, bias, log_scale)
 
     def _constant(self, stats: Stats, entry: int, num_parents: int) -> float:
         """The part of the log evidence that depends on the parents' number alone."""

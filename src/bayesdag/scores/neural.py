@@ -16,17 +16,19 @@ import numpy as np
 from jaxtyping import Bool, Float, Int, Shaped
 
 from bayesdag.data import Dataset
-from bayesdag.keys import generator
-from bayesdag.mechanisms.networks import Networks
-from bayesdag.noises.tailed import Tailed
-from bayesdag.scm import SCM
-from bayesdag.scores import _crossfit, _families, _trained
-from bayesdag.scores._additive import Additive, Moments
-from bayesdag.scores._crossfit import Folds
-from bayesdag.scores._functions import assembled
-from bayesdag.scores._networks import Plan
-from bayesdag.scores._trained import Address, Kinds, Trained
-from bayesdag.types import InputError, Key, Params, ParentSets
+from bayesdag.errors import InputError
+from bayesdag.model.mechanisms.networks import Networks
+from bayesdag.model.noises.skewed_student_t import Tailed
+from bayesdag.model.scm import SCM
+from bayesdag.random import generator
+from bayesdag.scores import _sufficient_statistics
+from bayesdag.scores._neural import cache, crossfit
+from bayesdag.scores._neural.cache import Address, Kinds, Trained
+from bayesdag.scores._neural.crossfit import Folds
+from bayesdag.scores._neural.network import Plan
+from bayesdag.scores._neural.parameter_draws import assembled
+from bayesdag.scores._neural.surrogate import Additive, Moments
+from bayesdag.types import Key, Params, ParentSets
 
 # Data sets whose latest networks are remembered.
 _MOST_REMEMBERED = 4
@@ -130,7 +132,7 @@ class Neural:
     def prepare(self, data: Dataset) -> Stats:
         """The rows in folds, and no network yet."""
         rng = np.random.default_rng(self.seed)
-        folds = _crossfit.fold(rng, data.scaled, data.observed, self._folds(data.num_rows))
+        folds = crossfit.fold(rng, data.scaled, data.observed, self._folds(data.num_rows))
         stats = Stats(folds, Additive().prepare(data), data.num_rows)
         _MEMORY[self._address(data)] = stats
         _MEMORY.move_to_end(self._address(data))
@@ -156,7 +158,7 @@ class Neural:
         Those in doubt are trained again with the next batch, or when all is settled.
         """
         found = self._trained(stats, nodes, parents)
-        return _trained.log_evidence(found, self._kinds) * self.power(stats)
+        return cache.log_evidence(found, self._kinds) * self.power(stats)
 
     def promise(
         self, stats: Stats, nodes: Int[np.ndarray, " b"], parents: Bool[np.ndarray, "b d"]
@@ -205,7 +207,7 @@ class Neural:
         Hidden units stay as trained; the weights that read them vary as in a linear
         regression on them.
         """
-        nodes, parents = _families.of_graphs(graphs)
+        nodes, parents = _sufficient_statistics.of_graphs(graphs)
         self._trained(stats, nodes, parents)
         addresses = _addresses(nodes, parents)
         place = {address: k for k, address in enumerate(dict.fromkeys(addresses))}
@@ -234,13 +236,13 @@ class Neural:
         nodes = np.array([node for node, _ in addresses], dtype=int)
         bits = [[mask >> j & 1 for j in range(d)] for _, mask in addresses]
         parents = np.array(bits, dtype=bool).reshape(-1, d)
-        for which, group in _crossfit.families(nodes, parents):
-            near = [_trained.relatives(stats.known, addresses[k], d) for k in which]
-            given = _trained.handed_on(group, near, num_folds, self.width)
-            scored = _crossfit.score(stats.folds, group, given, self._plan())
-            for k, family in zip(which, _trained.entries(group, scored), strict=True):
+        for which, group in crossfit.families(nodes, parents):
+            near = [cache.relatives(stats.known, addresses[k], d) for k in which]
+            given = cache.handed_on(group, near, num_folds, self.width)
+            scored = crossfit.score(stats.folds, group, given, self._plan())
+            for k, family in zip(which, cache.entries(group, scored), strict=True):
                 self._remember(stats, addresses[k], family)
-        stats.doubtful.update(_trained.in_doubt(stats.known, fresh, d, self._kinds))
+        stats.doubtful.update(cache.in_doubt(stats.known, fresh, d, self._kinds))
 
     @staticmethod
     def _remember(stats: Stats, address: Address, family: Trained) -> None:

@@ -1,0 +1,135 @@
+"""Commands that make a result: fit, extend, merge and the demonstration."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from bayesdag.cli.app import app
+from bayesdag.cli.options import (
+    AsJson,
+    Interventions,
+    Result,
+    Seed,
+    Table,
+    Top,
+    check_suffix,
+    path_or_name,
+    settings,
+)
+from bayesdag.cli.output import print_posterior, print_table, say, typed_command
+
+
+@app.command()
+def fit(
+    table: Table,
+    out: Annotated[Path, typer.Option(help="Where the result goes (.nc).")],
+    method: Annotated[str | None, typer.Option(help="A name from `bayesdag methods`.")] = None,
+    knowledge: Annotated[Path | None, typer.Option(help="YAML file with prior knowledge.")] = None,
+    interventions: Interventions = None,
+    scaling: Annotated[str, typer.Option(help="standardise, centre or none.")] = "standardise",
+    seed: Seed = 0,
+    preset: Annotated[str | None, typer.Option(help="Named settings of the method.")] = None,
+    set_: Annotated[
+        list[str] | None, typer.Option("--set", help="A setting of the method: name=value.")
+    ] = None,
+    keep_state: Annotated[
+        bool, typer.Option("--keep-state", help="Keep what `bayesdag extend` needs to go on.")
+    ] = False,
+    truth: Annotated[
+        Path | None,
+        typer.Option(help="CSV with the true edges, one `cause,effect` a row: print its score."),
+    ] = None,
+    top: Top = 20,
+    as_json: AsJson = False,
+) -> None:
+    """Fit a table and write the posterior to a file."""
+    from bayesdag import fitting
+    from bayesdag.cli.truth import beside_the_truth, read_edges
+    from bayesdag.data import read
+    from bayesdag.runs.progress import Progress
+
+    check_suffix(out)
+    data = read(table, interventions=path_or_name(interventions), scaling=scaling)
+    graph = None if truth is None else read_edges(truth, data.names)
+    partial = out.with_name(f"{out.name}.partial")
+    with Progress() as progress:
+        posterior = fitting.fit(
+            data,
+            method or fitting.DEFAULT_METHOD,
+            knowledge=knowledge,
+            seed=seed,
+            preset=preset,
+            checkpoint=partial,
+            monitor=progress,
+            keep_state=keep_state,
+            **settings(set_ or []),
+        )
+    posterior.save(out)
+    # Only now: a kill between the two leaves the checkpoint, and the command ends the same.
+    partial.unlink(missing_ok=True)
+    print_posterior(posterior, top, as_json)
+    if graph is not None:
+        say(beside_the_truth(fitting.log_scores(posterior, data, graph)), as_json)
+    say(f"Written to {out}", as_json)
+
+
+@app.command()
+def extend(
+    result: Result,
+    table: Table,
+    out: Annotated[Path, typer.Option(help="Where the longer result goes (.nc).")],
+    num_samples: Annotated[int, typer.Option(help="Draws to add to each chain.")],
+    interventions: Interventions = None,
+    top: Top = 20,
+    as_json: AsJson = False,
+) -> None:
+    """Add draws to a result, as if it had been asked for all of them at once."""
+    from bayesdag import fitting
+    from bayesdag.data import read
+    from bayesdag.posterior import load
+    from bayesdag.runs.progress import Progress
+
+    check_suffix(out)
+    data = read(table, interventions=path_or_name(interventions))
+    partial = out.with_name(f"{out.name}.partial")
+    with Progress() as progress:
+        longer = fitting.extend(
+            load(result), data, num_samples, checkpoint=partial, monitor=progress
+        )
+    longer.save(out)
+    partial.unlink(missing_ok=True)
+    print_posterior(longer, top, as_json)
+    say(f"Written to {out}", as_json)
+
+
+@app.command()
+def merge(
+    results: Annotated[list[Path], typer.Argument(help="Results that differ in their seed only.")],
+    out: Annotated[Path, typer.Option(help="Where the merged result goes (.nc).")],
+    top: Top = 20,
+    as_json: AsJson = False,
+) -> None:
+    """Put runs with different seeds together."""
+    from bayesdag.posterior import load, merge
+
+    check_suffix(out)
+    merged = merge.merge([load(path) for path in results])
+    merged.save(out)
+    print_posterior(merged, top, as_json)
+    say(f"Written to {out}", as_json)
+
+
+@app.command()
+def demo(
+    out: Annotated[Path, typer.Option(help="Where the result goes.")] = Path("demo.nc"),
+) -> None:
+    """Fit the example that ships with the package and compare it with the truth."""
+    from bayesdag.cli import demo
+
+    say(demo.introduction(), False)
+    posterior, comparison = demo.run()
+    posterior.save(out)
+    print_table(comparison.edges, title="Most probable edges, and whether they are there in truth")
+    say(comparison.words, False)
+    say(f"Written to {out}; look again with: {typed_command()} show {out}", False)

@@ -1,0 +1,220 @@
+"""Is this table fit for causal discovery, and if not, what is to be done?
+
+Refusals are for data from which no method could learn; warnings are for data that can be
+used but that a careful analyst would look at first. Rows are counted from 1.
+"""
+
+import warnings
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+from jaxtyping import Bool, Float, Shaped
+
+from bayesdag.errors import BayesdagWarning, InputError
+
+NEAR_COPY = 0.999
+VERY_SKEWED = 3.0
+ROWS_PER_VARIABLE = 10
+_EPSILON = float(np.finfo(np.float64).eps)
+_LARGEST = 1e150
+
+Names = tuple[str, ...]
+Values = Float[np.ndarray, "n d"]
+Mask = Bool[np.ndarray, "n d"]
+
+
+def refuse_bad_form(
+    values: Shaped[np.ndarray, "..."], names: Names, mask: Shaped[np.ndarray, "..."] | None
+) -> None:
+    """Refuses what is not a finite table with a name for each column."""
+    if values.ndim != 2:
+        raise InputError(f"the values have shape {values.shape}; a Dataset needs rows and columns")
+    if len(names) != values.shape[1]:
+        raise InputError(
+            f"there are {len(names)} names for {values.shape[1]} columns; name every column once"
+        )
+    if mask is not None and mask.shape != values.shape:
+        raise InputError(
+            f"interventions have shape {mask.shape} and the data {values.shape}; "
+            "pass one True or False for each cell"
+        )
+    refuse_bad_names(names)
+    if min(values.shape) < 2:
+        raise InputError(
+            f"the data have {_plural(values.shape[0], 'row')} and "
+            f"{_plural(values.shape[1], 'column')}; at least 2 of each are needed"
+        )
+    _refuse_not_finite(values, names)
+
+
+def refuse_bad_names(names: Names) -> None:
+    """Refuses empty and repeated column names."""
+    for position, name in enumerate(names):
+        if not name or name.startswith("Unnamed: "):
+            raise InputError(
+                f"column {position + 1} has no name; name it, or remove it if it labels the rows"
+            )
+    repeated = [name for name, count in Counter(names).items() if count > 1]
+    if repeated:
+        places = " and ".join(str(j + 1) for j, name in enumerate(names) if name == repeated[0])
+        raise InputError(
+            f"columns {places} are both called {repeated[0]!r}; give each column its own name"
+        )
+
+
+def check(values: Values, names: Names, mask: Mask | None = None) -> None:
+    """Refuses data no method could learn from; warns of what may be an artefact."""
+    _refuse_constants(values, names)
+    correlation = np.triu(np.corrcoef(values, rowvar=False), k=1)
+    _refuse_copies(values, names, correlation)
+    for message in (
+        *_too_few_rows(values),
+        *_row_numbers(values, names),
+        *_near_copies(values, names, correlation),
+        *_very_skewed(values, names),
+        *_never_observed(values, names, mask),
+    ):
+        warnings.warn(message, BayesdagWarning, stacklevel=3)
+
+
+def skewness(values: Values) -> Float[np.ndarray, " d"]:
+    """Third standardised moment of each column; 0 for a constant."""
+    centred = values - values.mean(axis=0)
+    squared = centred**2
+    deviation = np.sqrt(squared.mean(axis=0))
+    # Not `centred**3`, which numpy computes ten times slower.
+    third = np.einsum("nd,nd->d", squared, centred) / len(values)
+    return third / np.where(deviation > 0, deviation, 1.0) ** 3
+
+
+def _refuse_not_finite(values: np.ndarray, names: Names) -> None:
+    """Refuses missing values, infinities and numbers whose square would be one."""
+    if values.min() > -_LARGEST and values.max() < _LARGEST:  # False for NaN too.
+        return
+    missing = np.isnan(values)
+    if missing.any():
+        counts = missing.sum(axis=0)
+        found = [f"{names[j]!r}: {counts[j]}" for j in np.flatnonzero(counts).tolist()]
+        row = int(np.argmax(missing.any(axis=1)))
+        raise InputError(
+            f"the data have {_plural(int(counts.sum()), 'missing value')} ({_some(found)}; "
+            f"the first in row {row + 1}); drop these rows or impute them first"
+        )
+    row, column = np.argwhere(np.abs(values) >= _LARGEST)[0].tolist()
+    infinite = np.isinf(values[row, column])
+    remedy = "replace it or drop the row" if infinite else "measure it in a larger unit"
+    raise InputError(
+        f"column {names[column]!r} holds {values[row, column]} in row {row + 1}, too large "
+        f"to compute with; {remedy}"
+    )
+
+
+def _refuse_constants(values: np.ndarray, names: Names) -> None:
+    # 0.1 + 0.2 and 0.3 differ in the last digit: that is no variation.
+    low, high = values.min(axis=0), values.max(axis=0)
+    rounding = 8 * _EPSILON * np.maximum(np.abs(low), np.abs(high))
+    constant = np.flatnonzero(high - low <= np.maximum(rounding, 1 / _LARGEST)).tolist()
+    if constant:
+        found = [f"{names[j]!r} is always {values[0, j]:g}" for j in constant]
+        raise InputError(
+            f"the data have {_plural(len(constant), 'constant column')} ({_some(found)}); a "
+            "constant cannot be a cause or an effect: drop it"
+        )
+
+
+def _refuse_copies(values: np.ndarray, names: Names, correlation: np.ndarray) -> None:
+    """Refuses columns that equal another, also in another unit or with another zero."""
+    for i, j in np.argwhere(np.abs(correlation) > 1 - 1e-9).tolist():
+        if np.array_equal(values[:, i], values[:, j]):
+            relation = "is a copy of"
+        elif len(values) > 2 and _is_affine(values[:, i], values[:, j]):
+            relation = "is a copy in other units (an exact linear function) of"
+        else:
+            continue
+        raise InputError(
+            f"column {names[j]!r} {relation} {names[i]!r}; no data can tell the causes and "
+            "effects of the two apart: drop one of them"
+        )
+
+
+def _is_affine(x: np.ndarray, y: np.ndarray) -> bool:
+    """Whether y = a + b x for some a and b, up to the rounding of x and y themselves."""
+    (x, rounding_x), (y, rounding_y) = _standard(x), _standard(y)
+    difference = np.abs(x - np.sign(np.dot(x, y)) * y).max()
+    return bool(difference <= 8 * (rounding_x + rounding_y))
+
+
+def _standard(x: np.ndarray) -> tuple[np.ndarray, float]:
+    centred = x - x.mean()
+    centred = centred - centred.mean()
+    deviation = centred.std()
+    return centred / deviation, float(_EPSILON * np.abs(x).max() / deviation)
+
+
+def _too_few_rows(values: np.ndarray) -> Iterator[str]:
+    num_rows, num_variables = values.shape
+    if num_rows < ROWS_PER_VARIABLE * num_variables:
+        yield (
+            f"{num_rows} rows are few for {num_variables} variables (fewer than "
+            f"{ROWS_PER_VARIABLE} each); expect many edges to stay uncertain"
+        )
+
+
+def _row_numbers(values: np.ndarray, names: Names) -> Iterator[str]:
+    num_rows = len(values)
+    if num_rows < ROWS_PER_VARIABLE:
+        return
+    # Few columns end as far from their beginning as a counter does: look only at those.
+    for column in np.flatnonzero(values[-1] - values[0] == num_rows - 1).tolist():
+        if (np.diff(values[:, column]) == 1).all():
+            yield (
+                f"column {names[column]!r} grows by one from row to row; drop it if it only "
+                "numbers the rows"
+            )
+
+
+def _near_copies(values: np.ndarray, names: Names, correlation: np.ndarray) -> Iterator[str]:
+    pairs = np.argwhere(np.abs(correlation) > NEAR_COPY).tolist()
+    found = [f"{names[i]!r} and {names[j]!r}: {correlation[i, j]:.5f}" for i, j in pairs]
+    if found and len(values) > 2:
+        yield (
+            f"columns are almost copies of each other (correlation of {_some(found)}); the data "
+            "can hardly tell their causes and effects apart: consider dropping one"
+        )
+
+
+def _very_skewed(values: np.ndarray, names: Names) -> Iterator[str]:
+    skewed = skewness(values)
+    for column in np.flatnonzero(np.abs(skewed) > VERY_SKEWED).tolist():
+        remedy = (
+            "it is positive, so consider its logarithm"
+            if values[:, column].min() > 0
+            else "consider a transformation, and look for outliers"
+        )
+        yield f"column {names[column]!r} is very skewed (skewness {skewed[column]:.1f}); {remedy}"
+
+
+def _never_observed(values: np.ndarray, names: Names, mask: np.ndarray | None) -> Iterator[str]:
+    if mask is None:
+        return
+    for column in np.flatnonzero(mask.any(axis=0)).tolist():
+        free = values[~mask[:, column], column]
+        if free.size == 0:
+            where = "is set in every row"
+        elif np.ptp(free) == 0:
+            where = f"is {free[0]:g} in every row in which it was not set"
+        else:
+            continue
+        yield f"column {names[column]!r} {where}; the data say nothing of its causes"
+
+
+def _plural(count: int, noun: str) -> str:
+    return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
+def _some(found: Iterable[str]) -> str:
+    """The first five, and how many more there are."""
+    found = list(found)
+    more = f" and {len(found) - 5} more" if len(found) > 5 else ""
+    return ", ".join(found[:5]) + more

@@ -1,0 +1,332 @@
+"""Where is the posterior mass, and which tables hold it?
+
+Search first, among all predecessors; then tables around what it found; then short chains,
+whose draws say which variables are missing from the tables; and again, until none is. Where
+a score is dear, a cheap one searches and the dear one decides.
+"""
+
+import dataclasses
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+from jaxtyping import Bool, Float, Int, Shaped
+
+from bayesdag.orders import candidates, score_tables, search, tempering
+from bayesdag.orders.candidates import Limits, Lists, Outside
+from bayesdag.orders.expensive_parent_search import ScreenedTrees
+from bayesdag.orders.local_scores import LocalScores
+from bayesdag.orders.parent_search import ParentTrees, Trees
+from bayesdag.orders.prior import Components
+from bayesdag.orders.score_tables import NodeTable
+from bayesdag.orders.search import Found
+from bayesdag.random import generator
+from bayesdag.runs import loop
+from bayesdag.types import Array, Key, Monitor
+
+# Results of the search this many nats below the best still supply candidates.
+MARGIN = 30.0
+# Searches that start from afar, and the share of variables moved before each further one.
+NUM_STARTS, SHARE_MOVED = 2, 0.05
+# Times that the search may change the component of the structure prior it works under.
+MAX_CHANGES = 4
+# Times that tables are made again because their cores were no certain parents.
+MAX_DOUBTS = 6
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How hard to look.
+
+    Attributes:
+        num_starts: searches, from afar and from the best result shaken.
+        max_rounds: rounds of tables, chains and widening.
+        limits: size of the tables.
+        num_ladders: sets of replicas that exchange states among themselves.
+        num_rungs: temperatures of a ladder.
+        hottest: the highest of them.
+        schedule: of the chains, in sweeps.
+        num_trial: draws of each ladder in the short runs.
+    """
+
+    num_starts: int
+    max_rounds: int
+    limits: Limits
+    num_ladders: int
+    num_rungs: int
+    hottest: float
+    schedule: loop.Schedule
+    num_trial: int
+
+
+@dataclass(frozen=True)
+class Region:
+    """The tables, where they come from, and what is known to be outside of them.
+
+    Attributes:
+        found: results of the search, best first.
+        components: of the structure prior, as far as the tables hold them.
+        lists: candidates of every node.
+        node_tables: their tables.
+        starts: orders from which the replicas start.
+        history: log score of the best graph after each stage, and how many candidates
+            entered the tables because of it.
+    """
+
+    found: tuple[Found, ...]
+    components: Components
+    lists: Lists
+    node_tables: tuple[NodeTable, ...]
+    starts: Int[np.ndarray, "l t d"]
+    history: tuple[dict[str, Any], ...]
+
+
+class Sampled(NamedTuple):
+    """Draws of the chains; leading dimension: draws of all ladders, ladder by ladder.
+
+    Attributes:
+        orders: of the variables, sources first.
+        component: of the structure prior.
+        graphs: drawn exactly, given the order and the component.
+        representable: for which nodes the table held the order.
+        last: orders in which all replicas ended.
+        exchanges: share of accepted exchanges of each pair of neighbouring rungs.
+    """
+
+    orders: Int[np.ndarray, "s d"]
+    component: Int[np.ndarray, " s"]
+    graphs: Bool[np.ndarray, "s d d"]
+    representable: Bool[np.ndarray, "s d"]
+    last: Int[np.ndarray, "l t d"]
+    exchanges: Float[np.ndarray, " t-1"]
+
+
+def explore(
+    key: Key,
+    scores: LocalScores,
+    prior: Components,
+    effort: Effort,
+    start: Found | None = None,
+) -> Region:
+    """Search, tables and short chains in turn, until nothing enters the tables.
+
+    Args:
+        start: where a dear score begins, instead of searching.
+    """
+    key_search, key_start, key_rounds = jax.random.split(key, 3)
+    rng = generator(key_search)
+    found, trees = find(rng, scores, prior, effort.num_starts, start)
+    history = [{"stage": "search", "best": log_score(scores, prior, found[0].graph)}]
+    starts = _starts(generator(key_start), found, effort, scores.knowledge.required)
+    probability = candidates.of_search(scores, trees.penalty, found, MARGIN)
+    everyone = scores.num_variables - 1 <= effort.limits.plain and not scores.screens
+    if everyone:
+        probability = np.maximum(probability, ~scores.knowledge.forbidden * 0.5)
+    known: dict[tuple, NodeTable] = {}
+    for key_round in jax.random.split(key_rounds, effort.max_rounds):
+        lists, node_tables = _doubted(scores, probability, trees.penalty, effort.limits, known)
+        components = prior.near(found[0].graph)
+        region = Region(tuple(found), components, lists, node_tables, starts, tuple(history))
+        if everyone or history[-1].get("entered") == 0:
+            break
+        drawn = run(key_round, region, effort, trial=True)
+        value = scores.of_graphs(drawn.graphs).sum(axis=1) + prior.log_prob(drawn.graphs)
+        refine = search.evaluate if scores.screens else partial(search.search, rng)
+        refined = refine(trees, drawn.orders[np.argmax(value)])
+        found = sorted([*found, refined], key=lambda result: -result.value)
+        probability = _update(lists, drawn, outside(scores, region, drawn), refined)
+        best = max(float(value.max()), log_score(scores, prior, refined.graph))
+        entered = _entering(probability, lists, scores.knowledge.required, effort.limits)
+        history.append({"stage": f"chains {len(history)}", "best": best, "entered": entered})
+        starts = drawn.last
+    return dataclasses.replace(region, found=tuple(found), starts=starts, history=tuple(history))
+
+
+def find(
+    rng: np.random.Generator,
+    scores: LocalScores,
+    prior: Components,
+    num_searches: int,
+    start: Found | None = None,
+) -> tuple[list[Found], Trees]:
+    """Results of the search, best first, under the component that suits them best.
+
+    After two starts from afar the best result is shaken and searched again: with many
+    variables that finds better orders than further starts do, in less time. A dear score
+    starts where a cheap one ended.
+    """
+    if scores.screens:
+        return _outlined(rng, scores, prior, num_searches, start)
+    component = len(prior.log_weight) // 2
+    trees = ParentTrees(scores, prior.penalty[component])
+    first, *others = search.starting_orders(rng, trees, min(num_searches, NUM_STARTS))
+    result = search.search(rng, trees, first)
+    for _ in range(MAX_CHANGES):
+        if prior.best(result.graph) == component:
+            break
+        component = prior.best(result.graph)
+        trees = ParentTrees(scores, prior.penalty[component])
+        result = search.search(rng, trees, result.order)
+    found = [result, *(search.search(rng, trees, order) for order in others)]
+    found.sort(key=lambda result: -result.value)
+    for _ in range(num_searches - len(found)):
+        order = search.perturbed(rng, found[0].order, scores.knowledge.required, SHARE_MOVED)
+        found.insert(0, search.search(rng, trees, order))
+        # Of equal results the newest is the next to be shaken, so that plateaus are crossed.
+        found.sort(key=lambda result: -round(result.value, 6))
+    return found, trees
+
+
+def _outlined(
+    rng: np.random.Generator,
+    scores: LocalScores,
+    prior: Components,
+    num_searches: int,
+    start: Found | None,
+) -> tuple[list[Found], Trees]:
+    """Where a cheap score ends, and where the dear one goes from there."""
+    rough = start or find(rng, scores.sketch(), prior, num_searches)[0][0]
+    trees = ScreenedTrees(scores, prior.penalty[prior.best(rough.graph)])
+    if start:
+        return [search.evaluate(trees, start.order)], trees
+    return [search.search(rng, trees, rough.order)], trees
+
+
+def run(
+    key: Key,
+    region: Region,
+    effort: Effort,
+    monitor: Monitor | None = None,
+    *,
+    trial: bool = False,
+) -> Sampled:
+    """Chains over the tables of a region, and exact draws of the graphs."""
+    key_chains, key_graphs = jax.random.split(key)
+    table = score_tables.lookup(region.node_tables, *region.components)
+    state = tempering.init(table, region.starts, np.zeros(region.starts.shape[:2], dtype=int))
+    beta = tempering.ladders(effort.num_ladders, effort.num_rungs, effort.hottest)
+    schedule, num = effort.schedule, effort.num_trial if trial else effort.schedule.num_samples
+    done = loop.run(
+        key_chains,
+        tempering.OrderChains(),
+        state,
+        tempering.Context(table, beta),
+        schedule,
+        monitor,
+        until=schedule.num_warmup + num * schedule.thinning,
+    )
+    draws = jax.tree.map(lambda leaf: np.asarray(leaf)[:num].swapaxes(0, 1), done.draws)
+    orders = draws.order.reshape(-1, draws.order.shape[-1])
+    component = draws.component.reshape(-1)
+    graphs, representable = score_tables.draw_graphs(
+        generator(key_graphs), region.node_tables, region.components.penalty, orders, component
+    )
+    exchanges = np.asarray(done.state.exchanges).mean(axis=0) / int(done.step)
+    last = np.asarray(done.state.replicas.order)
+    return Sampled(orders, component, graphs, representable, last, exchanges)
+
+
+def outside(scores: LocalScores, region: Region, drawn: Sampled) -> Outside:
+    """What the draws say of variables that are no candidates."""
+    penalty = region.components.most_common(drawn.component)
+    return candidates.outside(scores, penalty, region.lists, drawn.orders, drawn.graphs)
+
+
+def log_score(scores: LocalScores, prior: Components, graph: Shaped[Array, "d d"]) -> float:
+    """Log posterior of a graph with any one order of its own, up to a constant."""
+    graphs = np.asarray(graph)[None]
+    return float(scores.of_graphs(graphs).sum() + prior.log_prob(graphs)[0])
+
+
+def _doubted(
+    scores: LocalScores,
+    probability: Float[np.ndarray, "d d"],
+    penalty: Float[np.ndarray, " d"],
+    limits: Limits,
+    known: dict,
+) -> tuple[Lists, tuple[NodeTable, ...]]:
+    """Candidates and their tables, without cores that the tables themselves do not bear out.
+
+    Whoever is in a core cannot be dropped by the chains, and the search is no proof.
+    """
+    gap = -np.log1p(-candidates.CERTAIN)
+    for _ in range(MAX_DOUBTS):
+        lists = candidates.choose(probability, scores.knowledge.required, limits)
+        node_tables = _tabulate(scores, lists, known)
+        doubtful = [(j, t.node) for t in node_tables for j in t.dispensable(penalty, gap)]
+        if not doubtful:
+            break
+        at = tuple(np.array(doubtful).T)
+        probability = probability.copy()
+        probability[at] = np.minimum(probability[at], candidates.UNCERTAIN)
+    return lists, node_tables
+
+
+def _tabulate(scores: LocalScores, lists: Lists, known: dict) -> tuple[NodeTable, ...]:
+    """Tables of all nodes; those with the lists of an earlier round are not made again."""
+    result = []
+    if scores.screens:  # one batch for all nodes; scores may have changed since
+        known.clear()
+        _score_together(scores, lists)
+    for node, sets in enumerate(zip(lists.core, lists.uncertain, strict=True)):
+        if (node, sets) not in known:
+            known[node, sets] = score_tables.tabulate(scores, node, *sets)
+        result.append(known[node, sets])
+    return tuple(result)
+
+
+def _score_together(scores: LocalScores, lists: Lists) -> None:
+    d = scores.num_variables
+    families = zip(lists.core, lists.uncertain, strict=True)
+    sets = [score_tables.represented(d, *family)[1].reshape(-1, d) for family in families]
+    scores(np.repeat(np.arange(d), [len(some) for some in sets]), np.concatenate(sets))
+    scores.settle()
+
+
+def _starts(
+    rng: np.random.Generator, found: list[Found], effort: Effort, required: np.ndarray
+) -> Int[np.ndarray, "l t d"]:
+    """Cold replicas start from what the search found, every other hot one at random.
+
+    Neighbouring ladders start from different results, so that chains which do not mix
+    show it.
+    """
+    d = len(required)
+    starts = np.empty((effort.num_ladders, effort.num_rungs, d), dtype=np.int32)
+    for ladder in range(effort.num_ladders):
+        for rung in range(effort.num_rungs):
+            known = found[(ladder + rung) % len(found)].order
+            hot = rung >= effort.num_rungs // 2 and rung % 2 == 1
+            order = search.causes_first(rng.permutation(d), required) if hot else known
+            starts[ladder, rung] = order
+    return starts
+
+
+def _update(
+    lists: Lists, drawn: Sampled, missing: Outside, refined: Found
+) -> Float[np.ndarray, "d d"]:
+    """Edge probabilities as the last draws show them.
+
+    Candidates have an advantage over others, so that lists settle; those that were never
+    drawn stay, at the end of their list, while there is room.
+    """
+    inside = np.zeros(missing.probability.shape, dtype=bool)
+    for node in range(len(inside)):
+        inside[list(lists.inside(node)), node] = True
+    seen = drawn.graphs.mean(axis=0)
+    favoured = np.minimum(seen + candidates.WORTH_A_ROUND, candidates.UNCERTAIN)
+    favoured = np.where(seen >= candidates.CERTAIN, seen, favoured)
+    updated = np.where(inside, favoured, missing.probability)
+    return np.where(refined.graph != 0, np.maximum(updated, 0.5), updated)
+
+
+def _entering(probability: np.ndarray, lists: Lists, required: np.ndarray, limits: Limits) -> int:
+    """How many variables would enter the lists and are probable enough to be worth it."""
+    wanted = candidates.choose(probability, required, limits)
+    return sum(
+        int(probability[j, node] > candidates.WORTH_A_ROUND)
+        for node in range(len(probability))
+        for j in wanted.inside(node) - lists.inside(node)
+    )

@@ -1,0 +1,69 @@
+"""Column names: which node a name means, and arrays of nodes as tables with names."""
+
+import difflib
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from jaxtyping import Bool, Float, Shaped
+
+from bayesdag.errors import InputError
+
+if TYPE_CHECKING:
+    import networkx
+    import pandas
+
+
+def node(names: Sequence[str], name: str) -> int:
+    """Position of the column called `name`."""
+    if name in names:
+        return names.index(name)
+    near = difflib.get_close_matches(str(name), names, n=3, cutoff=0.5)
+    known = " or ".join(repr(other) for other in near) if near else ", ".join(names[:10])
+    raise InputError(f"no column is called {name!r}; did you mean {known}?")
+
+
+def pair(names: Sequence[str], cause: str, outcome: str) -> tuple[int, int]:
+    """Positions of two different columns."""
+    if cause == outcome:
+        raise InputError(f"cause and outcome are both {cause!r}; name two different columns")
+    return node(names, cause), node(names, outcome)
+
+
+def assignment(
+    names: Sequence[str], values: Mapping[str, float | int] | None
+) -> tuple[Bool[np.ndarray, " d"], Float[np.ndarray, " d"]]:
+    """Which nodes a mapping names, and the number it gives each of them (others: 0)."""
+    mask, numbers = np.zeros(len(names), dtype=bool), np.zeros(len(names))
+    for name, value in (values or {}).items():
+        position = node(names, name)
+        number = float(value)
+        if not np.isfinite(number):
+            raise InputError(f"{name!r} cannot be {value}; give it a finite number")
+        mask[position], numbers[position] = True, number
+    return mask, numbers
+
+
+def square(names: Sequence[str], matrix: Shaped[np.ndarray, "d d"]) -> "pandas.DataFrame":
+    """A table of ordered pairs: sources down, targets across."""
+    import pandas
+
+    source = pandas.Index(names, name="source")
+    target = pandas.Index(names, name="target")
+    return pandas.DataFrame(matrix, index=source, columns=target)
+
+
+def digraph(
+    names: Sequence[str],
+    edges: Shaped[np.ndarray, "d d"],
+    probability: Float[np.ndarray, "d d"] | None = None,
+) -> "networkx.DiGraph":
+    """The non-zero entries of `edges` as a networkx graph, each with its `probability`."""
+    import networkx
+
+    graph = networkx.DiGraph()
+    graph.add_nodes_from(names)
+    for i, j in np.argwhere(np.asarray(edges) != 0):
+        known = {} if probability is None else {"probability": float(probability[i, j])}
+        graph.add_edge(names[i], names[j], **known)
+    return graph

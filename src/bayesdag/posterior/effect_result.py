@@ -1,0 +1,234 @@
+"""Answers about interventions: draws, and what they say about size, sign and doubt."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from bayesdag.posterior import estimates
+from bayesdag.types import Weights
+
+if TYPE_CHECKING:
+    import pandas
+
+FEWEST_REPLICATED = 0.2
+
+
+class VarianceSplit(NamedTuple):
+    """Where the variance of an effect comes from.
+
+    Var(effect) = Var(E[effect | structure]) + E[Var(effect | structure)].
+
+    Attributes:
+        structural: the first term, which graph; NaN where it cannot be told.
+        parametric: the second term, which function; NaN where it cannot be told.
+        replicated: share of the draws with a path whose structure was drawn more than once.
+            Only these tell the terms apart, and the others are assumed to be like them;
+            below a fifth nothing is claimed.
+    """
+
+    structural: float
+    parametric: float
+    replicated: float
+
+    @property
+    def structural_share(self) -> float:
+        """Structural part of the total, between 0 and 1; NaN for a constant effect."""
+        total = self.structural + self.parametric
+        return self.structural / total if total > 0 else float("nan")
+
+
+@dataclass(frozen=True)
+class Effect:
+    """Posterior of E[outcome | do(cause = high)] - E[outcome | do(cause = low)].
+
+    Attributes:
+        cause: name of the variable that is set.
+        outcome: name of the variable that is looked at.
+        values: the two values (low, high) of the cause, in original units.
+        given: observed values of the units that the effect is about; empty: all units.
+        draws: one effect a draw, in units of the outcome.
+        weights: weight of every draw.
+        structure: number of the part of the graph that carries the effect; -1: no path.
+    """
+
+    cause: str
+    outcome: str
+    values: tuple[float, float]
+    given: dict[str, float]
+    draws: Float[np.ndarray, "chain draw"]
+    weights: Weights
+    structure: Int[np.ndarray, "chain draw"]
+
+    @property
+    def mean(self) -> float:
+        """Posterior mean."""
+        return float(estimates.mean(self.draws, self.weights))
+
+    @property
+    def sd(self) -> float:
+        """Posterior standard deviation."""
+        return float(np.sqrt(estimates.mean((self.draws - self.mean) ** 2, self.weights)))
+
+    @property
+    def error(self) -> float:
+        """Monte-Carlo standard error of the mean."""
+        return float(estimates.mean_error(self.draws, self.weights))
+
+    def hdi(self, prob: float = 0.95) -> tuple[float, float]:
+        """Shortest interval that holds `prob` of the posterior."""
+        return estimates.highest_density_interval(self.draws, self.weights, prob)
+
+    @property
+    def prob_positive(self) -> float:
+        """P(effect > 0)."""
+        return self._mass(self.draws > 0)
+
+    @property
+    def prob_negative(self) -> float:
+        """P(effect < 0)."""
+        return self._mass(self.draws < 0)
+
+    @property
+    def prob_no_path(self) -> float:
+        """P(no directed path leads from cause to outcome): no effect, whatever the values."""
+        return self._mass(self.structure < 0)
+
+    @property
+    def sign_flips(self) -> float:
+        """How often the sign depends on the graph.
+
+        Among graphs with a path, the share (by mass) whose own mean effect has the sign
+        opposite to that of all of them together. A structure drawn once has the sign of
+        its one draw.
+        """
+        path = self.structure >= 0
+        if not self._mass(path) > 0:
+            return 0.0
+        mass, means = self._structures()
+        overall = np.sign((mass * means).sum())
+        return float(mass[means * overall < 0].sum() / mass.sum())
+
+    @property
+    def variance(self) -> VarianceSplit:
+        """The variance split into what the graph and what the functions leave open.
+
+        A one-way analysis of variance over the structures that carry the effect. Each
+        draw has one set of functions, so the spread within a structure is measured on
+        structures drawn repeatedly, without bias, and taken to be the same on average in
+        those drawn once. Without a path the effect is 0 and has no spread. The structural
+        part is the rest of the total, never below 0.
+        """
+        total = self._unbiased(self.draws, self.weights)
+        path = self.structure >= 0
+        prob_path = self._mass(path)
+        if not prob_path > 0:
+            return VarianceSplit(0.0, 0.0, 1.0)
+        within, mass = [], []
+        for number in np.unique(self.structure[path]):
+            members = (self.structure == number) & (self.weights > 0)
+            if members.sum() > 1:
+                within.append(self._unbiased(self.draws[members], self.weights[members]))
+                mass.append(self._mass(members))
+        replicated = sum(mass) / prob_path
+        if replicated < FEWEST_REPLICATED:
+            return VarianceSplit(float("nan"), float("nan"), replicated)
+        parametric = min(prob_path * float(np.average(within, weights=mass)), total)
+        return VarianceSplit(total - parametric, parametric, replicated)
+
+    def summary(self, prob: float = 0.95) -> dict[str, Any]:
+        """Everything above as plain data; what cannot be told is None."""
+        low, high = self.hdi(prob)
+        split = self.variance
+        return {
+            "cause": self.cause,
+            "outcome": self.outcome,
+            "values": list(self.values),
+            "given": dict(self.given),
+            "mean": self.mean,
+            "error": self.error,
+            "sd": self.sd,
+            "hdi_prob": prob,
+            "hdi_low": low,
+            "hdi_high": high,
+            "prob_positive": self.prob_positive,
+            "prob_negative": self.prob_negative,
+            "prob_no_path": self.prob_no_path,
+            "sign_flips": self.sign_flips,
+            "structural_variance": None if np.isnan(split.structural) else split.structural,
+            "parametric_variance": None if np.isnan(split.parametric) else split.parametric,
+            "replicated": split.replicated,
+        }
+
+    def table(self, prob: float = 0.95) -> "pandas.DataFrame":
+        """The summary in words and numbers, one row a line."""
+        import pandas
+
+        facts = self.summary(prob)
+        low, high = self.values
+        rows = {
+            f"mean change of {self.outcome}": facts["mean"],
+            "Monte-Carlo error of the mean": facts["error"],
+            "standard deviation": facts["sd"],
+            f"{prob:.0%} interval, low": facts["hdi_low"],
+            f"{prob:.0%} interval, high": facts["hdi_high"],
+            "P(effect > 0)": facts["prob_positive"],
+            "P(effect < 0)": facts["prob_negative"],
+            "P(no directed path)": facts["prob_no_path"],
+            "share of variance from the graph": self.variance.structural_share,
+            "share of graphs with the other sign": facts["sign_flips"],
+        }
+        title = f"{self.cause} from {low:g} to {high:g}"
+        return pandas.DataFrame({"quantity": list(rows), title: list(rows.values())})
+
+    def _mass(self, which: Bool[np.ndarray, "chain draw"]) -> float:
+        return float(self.weights[which].sum())
+
+    def _structures(self) -> tuple[np.ndarray, np.ndarray]:
+        """Mass and mean effect of every structure that carries one."""
+        path = (self.structure >= 0) & (self.weights > 0)
+        _, index = np.unique(self.structure[path], return_inverse=True)
+        weights = self.weights[path]
+        mass = np.bincount(index, weights)
+        return mass, np.bincount(index, weights * self.draws[path]) / mass
+
+    @staticmethod
+    def _unbiased(values: np.ndarray, weights: np.ndarray) -> float:
+        """Weighted variance with Bessel's correction, for weights that are not counts."""
+        share = weights / weights.sum()
+        mean = (share * values).sum()
+        freedom = 1 - (share**2).sum()
+        return float((share * (values - mean) ** 2).sum() / freedom) if freedom > 1e-12 else 0.0
+
+
+@dataclass(frozen=True)
+class Counterfactual:
+    """What given rows would have been, had some variables been set: one answer a draw.
+
+    Attributes:
+        draws: (chain, draw, row, variable), in original units.
+        weights: (chain, draw).
+        names: column names.
+    """
+
+    draws: Float[np.ndarray, "chain draw n d"]
+    weights: Weights
+    names: tuple[str, ...]
+
+    def mean(self) -> "pandas.DataFrame":
+        """Posterior mean of every cell."""
+        import pandas
+
+        return pandas.DataFrame(estimates.mean(self.draws, self.weights), columns=list(self.names))
+
+    def hdi(self, prob: float = 0.95) -> tuple["pandas.DataFrame", "pandas.DataFrame"]:
+        """Lower and upper ends of the shortest intervals that hold `prob`."""
+        import pandas
+
+        ends = np.empty((2, *self.draws.shape[2:]))
+        for row, column in np.ndindex(*self.draws.shape[2:]):
+            cell = self.draws[:, :, row, column]
+            ends[:, row, column] = estimates.highest_density_interval(cell, self.weights, prob)
+        low, high = (pandas.DataFrame(end, columns=list(self.names)) for end in ends)
+        return low, high

@@ -1,0 +1,233 @@
+"""What happens to one variable when another is set: effects, samples, counterfactuals.
+
+Everything is computed draw by draw, so that the spread of an answer holds both kinds of
+doubt: which graph is true, and which functions are. Numbers go in and come out in the
+original units of the data.
+"""
+
+import warnings
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import jax
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from bayesdag import graphs as graph_facts
+from bayesdag.data import tables
+from bayesdag.errors import BayesdagWarning, InputError
+from bayesdag.posterior import column_names
+from bayesdag.posterior import simulation as many
+from bayesdag.posterior.effect_result import Counterfactual, Effect
+from bayesdag.posterior.simulation import Ensemble
+from bayesdag.random import generator
+from bayesdag.types import Draws, Key
+
+if TYPE_CHECKING:
+    import pandas
+
+Numbers = Mapping[str, float | int]
+FEW_ROWS = 50
+LARGEST_ANSWER = 2**28  # numbers in one answer about counterfactuals: 2 GB
+
+
+def effect(
+    key: Key,
+    ensemble: Ensemble,
+    cause: str,
+    outcome: str,
+    values: Sequence[float | int] = (0, 1),
+    given: Numbers | None = None,
+    num_rows: int = 1000,
+) -> Effect:
+    """E[outcome | do(cause = values[1])] - E[outcome | do(cause = values[0])], each draw.
+
+    Both expectations use the same noise, so what does not depend on the cause cancels. In a
+    linear model all rows then give the same difference and one of them is exact.
+
+    Args:
+        given: the effect among units *observed* with these values: E[Y₁ - Y₀ | Z = z]. For
+            variables that the cause does not influence this is the usual conditional
+            effect; for the cause itself it is the effect on those who had that value.
+        num_rows: simulated rows a draw where the model is not linear.
+    """
+    x, y = column_names.pair(ensemble.names, cause, outcome)
+    levels = _two_values(cause, values)
+    structure = carriers(ensemble.graphs, x, y)
+    paths = np.flatnonzero((structure >= 0) & (ensemble.weights > 0))
+    differences = np.zeros(ensemble.weights.size)
+    if paths.size:
+        rows = 1 if ensemble.is_linear else num_rows
+        differences[paths] = _differences(key, ensemble, paths, x, y, levels, given, rows)
+    return Effect(
+        cause=cause,
+        outcome=outcome,
+        values=levels,
+        given={name: float(value) for name, value in (given or {}).items()},
+        draws=differences.reshape(ensemble.weights.shape),
+        weights=ensemble.weights,
+        structure=structure,
+    )
+
+
+def _differences(
+    key: Key,
+    ensemble: Ensemble,
+    paths: Int[np.ndarray, " k"],
+    cause: int,
+    outcome: int,
+    levels: tuple[float, float],
+    given: Numbers | None,
+    num_rows: int,
+) -> Float[np.ndarray, " k"]:
+    """Effects, in original units, in the draws that have a path."""
+    scaling = ensemble.model.scaling
+    known, numbers = column_names.assignment(ensemble.names, given)
+    params, graphs = ensemble.take(paths)
+    run = partial(
+        many.contrasts,
+        model=ensemble.engine,
+        num_rows=num_rows,
+        cause=cause,
+        outcome=outcome,
+        levels=np.float32((np.array(levels) - scaling.shift[cause]) / scaling.scale[cause]),
+        given=many.held(known, scaling.apply(numbers)),
+    )
+    keys = jax.random.split(key, ensemble.weights.size)[paths]
+    arguments = (keys, params, graphs, *_visits(graphs, cause, outcome))
+    found, sizes = many.in_pieces(run, arguments, num_rows)
+    if given and num_rows > 1:
+        _warn_of_rare(given, float(np.median(sizes)), num_rows)
+    return found.astype(float) * scaling.scale[outcome]
+
+
+def carriers(graphs: Draws, cause: int, outcome: int) -> Int[np.ndarray, "chain draw"]:
+    """Number of the structure that carries the effect in each draw; -1 without a path.
+
+    It is made of the nodes on directed paths from cause to outcome with all their parents.
+    In a linear model nothing else of the graph bears on the effect.
+    """
+    different, index = graph_facts.unique_graphs(graphs)
+    reach = graph_facts.ancestors(different)
+    on_path = reach[:, cause] & reach[:, :, outcome]
+    on_path[:, outcome] = reach[:, cause, outcome]
+    kinds, kind = graph_facts.unique_graphs(different * on_path[:, None, :])
+    numbers = np.where(kinds.any(axis=(1, 2)), np.arange(len(kinds)), -1)
+    return numbers[kind][index]
+
+
+def sample(
+    key: Key, ensemble: Ensemble, num_rows: int, do: Numbers | None = None
+) -> "pandas.DataFrame":
+    """Rows of the posterior predictive under do(…), each from a draw picked by its weight."""
+    import pandas
+
+    scaling = ensemble.model.scaling
+    mask, numbers = column_names.assignment(ensemble.names, do)
+    key_pick, key_rows = jax.random.split(key)
+    mass = ensemble.weights.reshape(-1)
+    picked = generator(key_pick).choice(mass.size, size=num_rows, p=mass / mass.sum())
+    run = partial(
+        many.one_row_each,
+        model=ensemble.engine,
+        do_mask=mask,
+        do_values=np.float32(scaling.apply(numbers)),
+    )
+    arguments = (jax.random.split(key_rows, num_rows), *ensemble.take(picked))
+    rows = scaling.invert(many.in_pieces(run, arguments).astype(float))
+    rows[:, mask] = numbers[mask]
+    return pandas.DataFrame(rows, columns=list(ensemble.names))
+
+
+def counterfactual(ensemble: Ensemble, rows: Any, do: Numbers) -> Counterfactual:
+    """The same units, had the variables in `do` been set: abduction, action, prediction.
+
+    Args:
+        rows: a table with all columns, one line a unit: the residuals of each are taken as
+            they were, and only what follows from `do` changes.
+    """
+    names, scaling, num_draws = ensemble.names, ensemble.model.scaling, ensemble.weights.size
+    values = _observed_rows(rows, names)
+    if num_draws * values.size > LARGEST_ANSWER:
+        raise InputError(
+            f"{len(values)} rows times {num_draws} draws do not fit into memory; ask for at "
+            f"most {LARGEST_ANSWER // (num_draws * len(names))} rows at a time"
+        )
+    mask, numbers = column_names.assignment(names, do)
+    run = partial(
+        many.reimagined,
+        model=ensemble.engine,
+        x=np.float32(scaling.apply(values)),
+        do_mask=mask,
+        do_values=np.float32(scaling.apply(numbers)),
+    )
+    scaled = many.in_pieces(run, ensemble.take(np.arange(num_draws)), len(values))
+    answers = scaling.invert(scaled.astype(float))
+    answers[:, :, mask] = numbers[mask]
+    shape = (*ensemble.weights.shape, *values.shape)
+    return Counterfactual(answers.reshape(shape), ensemble.weights, names)
+
+
+def _visits(
+    graphs: Int[np.ndarray, "k d d"], cause: int, outcome: int
+) -> tuple[Int[np.ndarray, "k d"], Int[np.ndarray, "k d"]]:
+    """Nodes that bear on the outcome: those that the cause does not reach, and the others.
+
+    Each sources first and filled up with -1. What is beside the point, or only a cause of
+    the cause, is not among them.
+    """
+    cut = graphs.copy()
+    cut[:, :, cause] = 0
+    reach = graph_facts.ancestors(cut)
+    bears, follows = reach[:, :, outcome], reach[:, cause]
+    bears[:, outcome] = follows[:, cause] = True
+    order = graph_facts.topological_order(cut)
+    return _listed(order, bears & ~follows), _listed(order, bears & follows)
+
+
+def _listed(
+    order: Int[np.ndarray, "k d"], chosen: Bool[np.ndarray, "k d"]
+) -> Int[np.ndarray, "k d"]:
+    """The chosen nodes in their order, then -1."""
+    absent = ~np.take_along_axis(chosen, order, axis=1)
+    first = np.argsort(absent, axis=1, kind="stable")
+    return np.take_along_axis(np.where(absent, -1, order), first, axis=1)
+
+
+def _two_values(cause: str, values: Sequence[float | int]) -> tuple[float, float]:
+    if len(values) != 2 or not np.isfinite(values).all():
+        raise InputError(
+            f"an effect compares two values of {cause!r}, for example (0, 1), not {tuple(values)}"
+        )
+    return float(values[0]), float(values[1])
+
+
+def _warn_of_rare(given: Numbers, size: float, num_rows: int) -> None:
+    if size < FEW_ROWS:
+        described = ", ".join(f"{name} = {value:g}" for name, value in given.items())
+        warnings.warn(
+            f"units with {described} are rare under this posterior: of {num_rows} simulated "
+            f"rows about {size:.0f} count; raise num_rows or take less extreme values",
+            BayesdagWarning,
+            stacklevel=4,
+        )
+
+
+def _observed_rows(rows: Any, names: Sequence[str]) -> Float[np.ndarray, "n d"]:
+    table = tables.frame(rows)
+    missing = [name for name in names if name not in table.columns]
+    if missing:
+        raise InputError(
+            f"the rows lack the column {missing[0]!r}; a counterfactual needs every variable "
+            f"of the posterior: {', '.join(names)}"
+        )
+    try:
+        values = table[list(names)].to_numpy(dtype=float)
+    except (ValueError, TypeError) as error:
+        raise InputError(f"the rows hold something that is not a number: {error}") from error
+    if not np.isfinite(values).all():
+        row, column = np.argwhere(~np.isfinite(values))[0]
+        name = names[int(column)]
+        raise InputError(f"{name!r} is missing or infinite in row {row + 1}; fill it in")
+    return values

@@ -1,0 +1,261 @@
+"""What is probable about the graph: edges, paths, blankets, classes, and single graphs.
+
+Functions of draws `graphs` (chain, draw, d, d) and their `weights` (chain, draw). Where a
+method knows a probability exactly it comes in `marginals` and is preferred to the draws,
+with an error of zero.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from jaxtyping import Bool, Float, Int, Int8
+
+from bayesdag import graphs as graph_facts
+from bayesdag.posterior import column_names, estimates
+from bayesdag.posterior.estimates import Estimate
+from bayesdag.types import Draws, Weights
+
+if TYPE_CHECKING:
+    import networkx
+    import pandas
+
+Matrix = Float[np.ndarray, "d d"]
+Marginals = Mapping[str, Matrix] | None
+LARGEST_EXACT_CYCLE = 12  # nodes of a knot of cycles that is solved exactly: 4096 subsets
+
+
+def edge_probabilities(
+    graphs: Draws, weights: Weights, marginals: Marginals = None, with_error: bool = False
+) -> Estimate:
+    """P(i -> j) for all ordered pairs."""
+    if marginals and "edge" in marginals:
+        return _exact(marginals["edge"], with_error)
+    return estimates.share(graphs, weights, with_error)
+
+
+def edge_table(
+    graphs: Draws,
+    weights: Weights,
+    names: Sequence[str],
+    marginals: Marginals = None,
+    top: int | None = None,
+    with_error: bool = False,
+) -> "pandas.DataFrame":
+    """Ordered pairs with the probability of their edge, the `top` most probable first.
+
+    Column `reversed` is the probability of the opposite direction; what is left to one is
+    the probability of no edge between the two.
+    """
+    import pandas
+
+    probability = edge_probabilities(graphs, weights, marginals).value
+    i, j = np.nonzero(~np.eye(len(names), dtype=bool))
+    order = np.argsort(-probability[i, j], kind="stable")[:top]
+    i, j, column = i[order], j[order], np.asarray(names, dtype=object)
+    table = {"source": column[i], "target": column[j], "probability": probability[i, j]}
+    if with_error:
+        exact = marginals is not None and "edge" in marginals
+        shown = estimates.share(graphs[:, :, i, j], weights, with_error=not exact)
+        table["error"] = np.zeros(len(i)) if exact else shown.error
+    return pandas.DataFrame({**table, "reversed": probability[j, i]})
+
+
+def path_probabilities(
+    graphs: Draws, weights: Weights, marginals: Marginals = None, with_error: bool = False
+) -> Estimate:
+    """P(a directed path leads from i to j): i is a cause of j, directly or not."""
+    if marginals and "ancestor" in marginals:
+        return _exact(marginals["ancestor"], with_error)
+    return estimates.share(_per_draw(graph_facts.ancestors, graphs), weights, with_error)
+
+
+def markov_blanket_probabilities(
+    graphs: Draws, weights: Weights, with_error: bool = False
+) -> Estimate:
+    """P(j is in the Markov blanket of i): parents, children and their other parents."""
+    return estimates.share(_per_draw(graph_facts.markov_blankets, graphs), weights, with_error)
+
+
+def v_structures(
+    graphs: Draws, weights: Weights, names: Sequence[str], at_least: float = 0.05
+) -> "pandas.DataFrame":
+    """Colliders left -> middle <- right of unlinked causes, with their probability.
+
+    Those below `at_least` are left out: a posterior over dense graphs has very many.
+    """
+    import pandas
+
+    different = estimates.distinct(graphs, weights)
+    holders: dict[tuple[int, int, int], list[int]] = {}
+    for place, graph in enumerate(different.graphs):
+        for triple in graph_facts.v_structures(graph):
+            holders.setdefault(triple, []).append(place)
+    rows = []
+    for triple, places in holders.items():
+        if different.mass[places].sum() >= at_least:
+            has = np.zeros(len(different.mass), dtype=bool)
+            has[places] = True
+            found = estimates.share(has[different.index], weights, with_error=True)
+            rows.append((*(names[i] for i in triple), float(found.value), float(found.error)))
+    table = pandas.DataFrame(rows, columns=["left", "middle", "right", "probability", "error"])
+    return table.sort_values("probability", ascending=False, kind="stable", ignore_index=True)
+
+
+def probability(
+    predicate: Callable[["networkx.DiGraph"], bool],
+    graphs: Draws,
+    weights: Weights,
+    names: Sequence[str],
+    with_error: bool = False,
+) -> Estimate:
+    """Probability that `predicate(graph)` is true of the networkx graph with column names.
+
+    It is called once for each different graph.
+    """
+    different = estimates.distinct(graphs, weights)
+    true = np.array([bool(predicate(column_names.digraph(names, g))) for g in different.graphs])
+    found = estimates.share(true[different.index], weights, with_error)
+    return Estimate(float(found.value), float(found.error) if with_error else None)
+
+
+@dataclass(frozen=True)
+class EquivalenceClasses:
+    """Sets of graphs that no independence in the data can tell apart, by their mass.
+
+    Attributes:
+        cpdags: one essential graph a class; where both entries are 1 the direction is open.
+        mass: posterior probability of each class, largest first.
+        num_graphs: how many different members were drawn.
+        names: column names.
+    """
+
+    cpdags: Int8[np.ndarray, "k d d"]
+    mass: Float[np.ndarray, " k"]
+    num_graphs: Int[np.ndarray, " k"]
+    names: tuple[str, ...]
+
+    def table(self) -> "pandas.DataFrame":
+        """One row a class: mass, members drawn, and its edges in words."""
+        import pandas
+
+        return pandas.DataFrame(
+            {
+                "probability": self.mass,
+                "graphs": self.num_graphs,
+                "edges": [_edges_in_words(cpdag, self.names) for cpdag in self.cpdags],
+            }
+        )
+
+    def compelled(self) -> "pandas.DataFrame":
+        """P(i -> j and every member of the class has that direction).
+
+        What the independences decide. The rest of an edge's probability was chosen among
+        equivalents by the prior, by interventions or by the shape of the functions.
+        """
+        return column_names.square(self.names, self.compelled_matrix())
+
+    def compelled_matrix(self) -> Matrix:
+        """The numbers of `compelled`."""
+        directed = (self.cpdags == 1) & (self.cpdags.swapaxes(1, 2) == 0)
+        return np.einsum("k,kij->ij", self.mass, directed.astype(float))
+
+
+def equivalence_classes(
+    graphs: Draws, weights: Weights, names: Sequence[str]
+) -> EquivalenceClasses:
+    """The Markov equivalence classes among the draws, most probable first."""
+    different = estimates.distinct(graphs, weights)
+    cpdags, index = graph_facts.equivalence_classes(different.graphs)
+    mass = np.bincount(index, different.mass, minlength=len(cpdags))
+    members = np.bincount(index, minlength=len(cpdags))
+    order = np.argsort(-np.round(mass, 12), kind="stable")
+    return EquivalenceClasses(cpdags[order], mass[order], members[order], tuple(names))
+
+
+def most_probable_graph(
+    graphs: Draws, weights: Weights, log_joint: Float[np.ndarray, "chain draw"] | None = None
+) -> Int8[np.ndarray, "d d"]:
+    """The graph with the largest share of the draws, or with the best `log_joint` if given."""
+    if log_joint is None:
+        return estimates.distinct(graphs, weights).graphs[0]
+    best = np.unravel_index(np.argmax(np.where(weights > 0, log_joint, -np.inf)), weights.shape)
+    return graphs[best]
+
+
+def median_graph(probabilities: Matrix, threshold: float = 0.5) -> Int8[np.ndarray, "d d"]:
+    """Edges more probable than `threshold`; they may close a cycle."""
+    return (probabilities > threshold).astype(np.int8)
+
+
+def consensus_graph(probabilities: Matrix, threshold: float = 0.5) -> Int8[np.ndarray, "d d"]:
+    """The DAG with the largest sum of (probability - threshold) over its edges.
+
+    At one half it has the smallest expected number of wrong edges, and equals the median
+    graph wherever that has no cycle. Knots of cycles with up to 12 nodes are solved exactly,
+    larger ones greedily, strongest edge first.
+    """
+    import networkx
+
+    chosen = median_graph(probabilities, threshold)
+    for knot in networkx.strongly_connected_components(networkx.DiGraph(chosen)):
+        if len(knot) > 1:
+            nodes = np.ix_(sorted(knot), sorted(knot))
+            gain = np.where(chosen[nodes] == 1, probabilities[nodes] - threshold, 0.0)
+            solve = _best_order if len(knot) <= LARGEST_EXACT_CYCLE else _greedy
+            chosen[nodes] = solve(gain)
+    return chosen
+
+
+def _best_order(gain: Matrix) -> Bool[np.ndarray, "d d"]:
+    """Edges of the acyclic subgraph with the largest gain, by the best order of the nodes.
+
+    Bellman's recursion over the set of nodes already placed; a node gains what enters it
+    from them.
+    """
+    d = len(gain)
+    member = (np.arange(2**d)[:, None] >> np.arange(d)) & 1
+    entering = member @ gain  # (set, node)
+    best, last = np.full(2**d, -np.inf), np.zeros(2**d, dtype=int)
+    best[0] = 0.0
+    for placed in range(1, 2**d):
+        nodes = np.flatnonzero(member[placed])
+        before = placed - (1 << nodes)
+        value = best[before] + entering[before, nodes]
+        choice = int(np.argmax(value))
+        best[placed], last[placed] = value[choice], nodes[choice]
+    rank, placed = np.zeros(d, dtype=int), 2**d - 1
+    for position in range(d - 1, -1, -1):
+        rank[last[placed]] = position
+        placed -= 1 << int(last[placed])
+    return (gain > 0) & (rank[:, None] < rank[None, :])
+
+
+def _greedy(gain: Matrix) -> Bool[np.ndarray, "d d"]:
+    """Strongest edge first, skipping those that would close a cycle."""
+    reach = np.eye(len(gain), dtype=bool)
+    chosen = np.zeros(gain.shape, dtype=bool)
+    for flat in np.argsort(-gain, axis=None, kind="stable")[: int((gain > 0).sum())]:
+        i, j = np.unravel_index(flat, gain.shape)
+        if not reach[j, i]:
+            chosen[i, j] = True
+            reach |= reach[:, [i]] & reach[[j], :]
+    return chosen
+
+
+def _per_draw(fact: Callable[[np.ndarray], np.ndarray], graphs: Draws) -> np.ndarray:
+    """A fact about each draw, computed once for each different graph."""
+    different, index = graph_facts.unique_graphs(graphs)
+    return fact(different)[index]
+
+
+def _exact(value: Matrix, with_error: bool) -> Estimate:
+    return Estimate(value, np.zeros_like(value) if with_error else None)
+
+
+def _edges_in_words(cpdag: np.ndarray, names: Sequence[str]) -> str:
+    both = (cpdag == 1) & (cpdag.T == 1)
+    directed = [f"{names[i]} → {names[j]}" for i, j in np.argwhere((cpdag == 1) & ~both)]
+    open_ = [f"{names[i]} — {names[j]}" for i, j in np.argwhere(np.triu(both))]
+    return ", ".join(directed + open_) or "no edges"

@@ -1,0 +1,385 @@
+"""A posterior over causal graphs and the functions on their edges.
+
+Everything a fit leaves behind, as arrays with names. Every question about it is answered
+by a function of plain arrays in a module of its own; the methods here only hand it over.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import jax
+import numpy as np
+from jaxtyping import Float
+
+from bayesdag import plugins
+from bayesdag.data import Dataset, Scaling, read
+from bayesdag.errors import FileFormatError, InputError
+from bayesdag.model.scm import SCM
+from bayesdag.posterior import (
+    adjustment,
+    column_names,
+    diagnostics,
+    effects,
+    estimates,
+    experiment_design,
+    exports,
+    graph_queries,
+    predictive_checks,
+    storage,
+)
+from bayesdag.posterior.diagnostics import Diagnostics
+from bayesdag.posterior.effect_result import Counterfactual, Effect
+from bayesdag.posterior.estimates import Estimate
+from bayesdag.posterior.predictive_checks import Check
+from bayesdag.posterior.simulation import Ensemble
+from bayesdag.types import Array, Draws, Params, Weights
+
+if TYPE_CHECKING:
+    import networkx
+    import pandas
+    import xarray
+
+Labelled = Any  # a table of ordered pairs, or two: probabilities and their errors
+
+
+@dataclass(frozen=True)
+class Posterior:
+    """Weighted joint draws of graphs and functions.
+
+    Attributes:
+        graphs: `graphs[c, s, i, j] = 1` when draw s of chain c has the edge i -> j.
+        weights: weight of every draw; all of them sum to 1.
+        model: the structural causal model that `params` belong to.
+        params: its parameters, every leaf with leading dimensions (chain, draw).
+        names: column names, in the order of the nodes.
+        stats: `log_joint` and `num_edges` of every draw, and what a method adds.
+        summary: what is kept of the data (not the rows).
+        provenance: version, method with all settings, seed, data hash, model and prior in words.
+        marginals: exact `edge` and `ancestor` probabilities where a method knows them.
+        state: what a sampler needs to go on from here.
+    """
+
+    graphs: Draws
+    weights: Weights
+    model: SCM
+    params: Params
+    names: tuple[str, ...]
+    stats: dict[str, Float[np.ndarray, "chain draw"]]
+    summary: dict[str, Any]
+    provenance: dict[str, Any]
+    marginals: dict[str, Float[np.ndarray, "d d"]] | None = None
+    state: dict[str, np.ndarray] | None = None
+
+    @property
+    def num_chains(self) -> int:
+        """Independent runs."""
+        return self.graphs.shape[0]
+
+    @property
+    def num_draws(self) -> int:
+        """Draws a chain."""
+        return self.graphs.shape[1]
+
+    @property
+    def num_variables(self) -> int:
+        """Nodes of every graph."""
+        return self.graphs.shape[2]
+
+    def edge_matrix(self) -> Float[np.ndarray, "d d"]:
+        """P(i -> j): exact where the method knows it, else the weighted share of draws."""
+        return graph_queries.edge_probabilities(self.graphs, self.weights, self.marginals).value
+
+    def edge_probabilities(self, with_error: bool = False) -> Labelled:
+        """P(source -> target); with its Monte-Carlo error, a second table, when asked for."""
+        return self._labelled(
+            graph_queries.edge_probabilities(self.graphs, self.weights, self.marginals, with_error)
+        )
+
+    def path_probabilities(self, with_error: bool = False) -> Labelled:
+        """P(a directed path leads from source to target): a cause, directly or not."""
+        return self._labelled(
+            graph_queries.path_probabilities(self.graphs, self.weights, self.marginals, with_error)
+        )
+
+    def markov_blanket_probabilities(self, with_error: bool = False) -> Labelled:
+        """P(one variable is in the Markov blanket of the other)."""
+        return self._labelled(
+            graph_queries.markov_blanket_probabilities(self.graphs, self.weights, with_error)
+        )
+
+    def v_structures(self, at_least: float = 0.05) -> "pandas.DataFrame":
+        """Colliders left -> middle <- right of unlinked causes, with their probability."""
+        return graph_queries.v_structures(self.graphs, self.weights, self.names, at_least)
+
+    def probability(
+        self, predicate: Callable[["networkx.DiGraph"], bool], with_error: bool = False
+    ) -> float | tuple[float, float]:
+        """P(predicate), a function of a networkx graph with column names."""
+        return _number(
+            graph_queries.probability(predicate, self.graphs, self.weights, self.names, with_error)
+        )
+
+    def equivalence_classes(self) -> graph_queries.EquivalenceClasses:
+        """Markov equivalence classes with their mass, and which directions they compel."""
+        return graph_queries.equivalence_classes(self.graphs, self.weights, self.names)
+
+    def most_probable_graph(self, by: str = "frequency") -> "networkx.DiGraph":
+        """The graph drawn most often, or by="log_joint" the one of the best draw."""
+        if by not in {"frequency", "log_joint"}:
+            raise InputError(f"by is 'frequency' or 'log_joint', not {by!r}")
+        score = self.stats["log_joint"] if by == "log_joint" else None
+        return self._digraph(graph_queries.most_probable_graph(self.graphs, self.weights, score))
+
+    def median_graph(self) -> "networkx.DiGraph":
+        """Edges more probable than not; they may close a cycle."""
+        return self._digraph(graph_queries.median_graph(self.edge_matrix()))
+
+    def consensus_graph(self, threshold: float = 0.5) -> "networkx.DiGraph":
+        """The DAG closest to the edge probabilities: fewest wrong edges on average."""
+        return self._digraph(graph_queries.consensus_graph(self.edge_matrix(), threshold))
+
+    def adjustment_sets(self, cause: str, outcome: str, limit: int = 20) -> "pandas.DataFrame":
+        """Sets to adjust for, with the probability that each is valid."""
+        return adjustment.adjustment_sets(
+            self.graphs, self.weights, self.names, cause, outcome, limit
+        )
+
+    def adjustment_probability(
+        self, cause: str, outcome: str, adjust_for: Iterable[str], with_error: bool = False
+    ) -> float | tuple[float, float]:
+        """P(adjusting for these columns gives the total effect of cause on outcome)."""
+        return _number(
+            adjustment.adjustment_probability(
+                self.graphs, self.weights, self.names, cause, outcome, adjust_for, with_error
+            )
+        )
+
+    def effect(
+        self,
+        cause: str,
+        outcome: str,
+        values: Sequence[float | int] = (0, 1),
+        *,
+        given: Mapping[str, float | int] | None = None,
+        num_rows: int = 1000,
+        seed: int = 0,
+    ) -> Effect:
+        """What changing `cause` from values[0] to values[1] does to the mean of `outcome`."""
+        key = jax.random.key(seed)
+        return effects.effect(key, self._ensemble, cause, outcome, values, given, num_rows)
+
+    def sample(
+        self, num_rows: int, *, do: Mapping[str, float | int] | None = None, seed: int = 0
+    ) -> "pandas.DataFrame":
+        """New rows from the posterior predictive, after setting the variables in `do`."""
+        return effects.sample(jax.random.key(seed), self._ensemble, num_rows, do)
+
+    def counterfactual(self, rows: Any, do: Mapping[str, float | int]) -> Counterfactual:
+        """What the given rows would have been, had the variables in `do` been set."""
+        return effects.counterfactual(self._ensemble, rows, do)
+
+    def next_experiment(
+        self,
+        candidates: Sequence[str] | None = None,
+        *,
+        about: Effect | Sequence[str] | None = None,
+        cost: Mapping[str, float | int] | None = None,
+        levels: Mapping[str, Sequence[float | int]] | None = None,
+        seed: int = 0,
+        **settings: int,
+    ) -> "pandas.DataFrame":
+        """Which variable to set next, to learn about the graph, an edge or an effect.
+
+        Unless `levels` are given, each variable is set one standard deviation below and
+        above its mean. `settings` are those of `experiment_design.next_experiment`.
+        """
+        return experiment_design.next_experiment(
+            jax.random.key(seed),
+            self._ensemble,
+            experiment_design.usual_levels(self.summary["columns"]) | dict(levels or {}),
+            about=about,
+            candidates=candidates,
+            cost=cost,
+            **settings,
+        )
+
+    def diagnostics(self) -> Diagnostics:
+        """Whether the chains agree, with a verdict in words."""
+        independent = bool(self.provenance.get("independent", False))
+        return diagnostics.diagnose(self.graphs, self.weights, self.stats, self.names, independent)
+
+    def check(self, data: Any, seed: int = 0) -> Check:
+        """Whether the model fits the rows it was fitted to, with warnings in words."""
+        dataset = data if isinstance(data, Dataset) else read(data)
+        return predictive_checks.check(jax.random.key(seed), self._ensemble, dataset)
+
+    def edge_table(self, top: int | None = None, with_error: bool = False) -> "pandas.DataFrame":
+        """Every possible edge with its probability, most probable first; or the `top` of it."""
+        return graph_queries.edge_table(
+            self.graphs, self.weights, self.names, self.marginals, top, with_error
+        )
+
+    def describe(self) -> list[str]:
+        """What this posterior is of, in words: model, prior, draws and notes."""
+        told = [
+            f"{key}: {self.provenance[key]}" for key in ("model", "prior") if key in self.provenance
+        ]
+        size = f"draws: {self.num_draws} in {self.num_chains} independent run(s)"
+        temperature = self.provenance.get("temperature", 1.0)
+        if temperature != 1.0:
+            told.append(f"temperature: {temperature:g} (1 is the posterior)")
+        return [*told, size, *self.provenance.get("notes", [])]
+
+    def to_networkx(self, threshold: float = 0.5) -> "networkx.DiGraph":
+        """Edges with probability above `threshold`, each with its `probability`.
+
+        Such a graph may hold a cycle: it summarises marginals, it is not a draw.
+        """
+        return self._digraph(graph_queries.median_graph(self.edge_matrix(), threshold))
+
+    def weighted_graphs(self) -> list[tuple["networkx.DiGraph", float]]:
+        """Every different graph with its probability, most probable first."""
+        different = estimates.distinct(self.graphs, self.weights)
+        return exports.weighted_graphs(self.names, different.graphs, different.mass)
+
+    def to_lingam(self, threshold: float = 0.5) -> Float[np.ndarray, "d d"]:
+        """Probabilities of the consensus edges; entry [i, j] is about j -> i, as in lingam."""
+        probability = self.edge_matrix()
+        return exports.to_lingam(
+            probability * graph_queries.consensus_graph(probability, threshold)
+        )
+
+    def to_causallearn(self, threshold: float = 0.5) -> np.ndarray:
+        """The consensus DAG as causal-learn marks it: [i, j] = -1 and [j, i] = 1 for i -> j."""
+        return exports.to_causallearn(graph_queries.consensus_graph(self.edge_matrix(), threshold))
+
+    def export(self, path: str | Path, threshold: float = 0.5) -> None:
+        """Write the consensus DAG as .dot, .graphml, .gml or .csv, by the path's suffix."""
+        text = exports.text(self.consensus_graph(threshold), Path(path).suffix.lstrip("."))
+        storage.write_whole(Path(path), lambda to: to.write_text(text, encoding="utf-8"))
+
+    def to_datatree(self) -> "xarray.DataTree":
+        """Labelled arrays in the ArviZ schema, ready for `arviz` or a netCDF file."""
+        return storage.to_datatree(_document(self))
+
+    def save(self, path: str | Path) -> None:
+        """Write to a netCDF file, whole or not at all; equal results give equal bytes."""
+        storage.save(_document(self), Path(path))
+
+    @property
+    def _ensemble(self) -> Ensemble:
+        return Ensemble(self.model, self.params, self.graphs, self.weights, self.names)
+
+    def _digraph(self, graph: np.ndarray) -> "networkx.DiGraph":
+        return column_names.digraph(self.names, graph, self.edge_matrix())
+
+    def _labelled(self, found: Estimate) -> Labelled:
+        value = column_names.square(self.names, found.value)
+        return (
+            value if found.error is None else (value, column_names.square(self.names, found.error))
+        )
+
+
+def load(path: str | Path) -> Posterior:
+    """The posterior in a file that `Posterior.save` wrote."""
+    document = storage.load(Path(path))
+    try:
+        return _from_document(document)
+    except (ImportError, AttributeError, KeyError, TypeError) as error:
+        version = document.attributes["provenance"].get("version", "another version")
+        raise FileFormatError(
+            f"{path} needs something that is not installed here ({error}); it was written by "
+            f"version {version}, perhaps with plug-ins of its own"
+        ) from error
+
+
+def from_draws(
+    graphs: Array,
+    model: SCM,
+    params: Params,
+    data: Dataset,
+    *,
+    log_joint: Array,
+    provenance: dict[str, Any],
+    weights: Array | None = None,
+    marginals: dict[str, np.ndarray] | None = None,
+    state: dict[str, np.ndarray] | None = None,
+    stats: dict[str, Array] | None = None,
+) -> Posterior:
+    """A Posterior from what a method has drawn; equal weights unless some are given.
+
+    Args:
+        graphs: (chain, draw, d, d).
+        params: every leaf with leading dimensions (chain, draw).
+        log_joint: (chain, draw), up to a constant that all draws share.
+        provenance: at least `model`, `prior` and `temperature`, in words; `independent` where
+            no chain was needed.
+    """
+    graphs = np.asarray(graphs, dtype=np.int8)
+    shape = graphs.shape[:2]
+    weights = np.ones(shape) if weights is None else np.asarray(weights, dtype=float)
+    more = {name: np.asarray(value, dtype=float) for name, value in (stats or {}).items()}
+    return Posterior(
+        graphs=graphs,
+        weights=weights / weights.sum(),
+        model=model,
+        params=storage.map_leaves(np.asarray, params),
+        names=data.names,
+        stats={
+            "log_joint": np.asarray(log_joint, dtype=float),
+            "num_edges": graphs.sum(axis=(2, 3)).astype(float),
+            **more,
+        },
+        summary=data.summary(),
+        provenance=provenance,
+        marginals=marginals,
+        state=state,
+    )
+
+
+def _number(found: Estimate) -> float | tuple[float, float]:
+    return found.value if found.error is None else (found.value, found.error)
+
+
+def _document(posterior: Posterior) -> storage.Document:
+    model = posterior.model
+    return storage.Document(
+        names=posterior.names,
+        graphs=posterior.graphs,
+        groups={
+            "params": storage.flatten(posterior.params),
+            "sample_stats": {"weight": posterior.weights, **posterior.stats},
+            "marginals": posterior.marginals or {},
+            "scaling": {"shift": model.scaling.shift, "scale": model.scaling.scale},
+            "state": posterior.state or {},
+        },
+        attributes={
+            "provenance": posterior.provenance,
+            "summary": posterior.summary,
+            "mechanism": plugins.configuration(model.mechanism),
+            "noise": plugins.configuration(model.noise),
+        },
+    )
+
+
+def _from_document(document: storage.Document) -> Posterior:
+    groups, attributes = document.groups, document.attributes
+    stats = dict(groups["sample_stats"])
+    return Posterior(
+        graphs=document.graphs,
+        weights=stats.pop("weight"),
+        model=SCM(
+            mechanism=plugins.from_configuration(attributes["mechanism"]),
+            noise=plugins.from_configuration(attributes["noise"]),
+            scaling=Scaling(**groups["scaling"]),
+        ),
+        params=storage.unflatten(groups.get("params", {})),
+        names=document.names,
+        stats=stats,
+        summary=attributes["summary"],
+        provenance=attributes["provenance"],
+        marginals=groups.get("marginals") or None,
+        state=groups.get("state") or None,
+    )

@@ -1,0 +1,200 @@
+"""Many draws of a structural causal model at once, compiled, in pieces of bounded memory.
+
+Rows are in engine units and float32 here. Units are changed outside, in float64: an effect
+on a column of years would otherwise be lost in rounding.
+"""
+
+import dataclasses
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from bayesdag.data import Scaling
+from bayesdag.model.mechanisms.linear import Linear
+from bayesdag.model.scm import SCM
+from bayesdag.types import Array, Draws, Key, Params, Weights
+
+DRAWS_A_PIECE = 128
+ROWS_A_PIECE = 16_384  # rows times draws
+ROWS_AT_ONCE = 1024  # likewise, of those that are worked on together: they fit in a cache
+Held = tuple[Array, Array] | None  # which variables are known, and their values
+
+
+@dataclass(frozen=True)
+class Ensemble:
+    """Weighted draws of graphs and functions: what questions about interventions need.
+
+    Attributes:
+        model: the structural causal model that `params` belong to.
+        params: every leaf has leading dimensions (chain, draw).
+        graphs: (chain, draw, d, d).
+        weights: (chain, draw), with sum 1.
+        names: column names.
+    """
+
+    model: SCM
+    params: Params
+    graphs: Draws
+    weights: Weights
+    names: tuple[str, ...]
+
+    @property
+    def engine(self) -> SCM:
+        """The model without its scaling."""
+        d = len(self.names)
+        return dataclasses.replace(self.model, scaling=Scaling(np.zeros(d), np.ones(d)))
+
+    @property
+    def is_linear(self) -> bool:
+        """Whether effects are the same for every unit."""
+        return isinstance(self.model.mechanism, Linear)
+
+    def take(self, which: Int[np.ndarray, " k"]) -> tuple[Params, np.ndarray]:
+        """Parameters and graphs of the draws with these flat numbers."""
+        return jax.tree.map(lambda leaf: _flat(leaf)[which], self.params), self.flat_graphs[which]
+
+    @property
+    def flat_graphs(self) -> np.ndarray:
+        """Graphs of all chains, one after the other."""
+        return _flat(self.graphs)
+
+
+def in_pieces(function: Callable[..., Any], arguments: tuple, num_rows: int = 1) -> Any:
+    """`function` of arrays that start with draws, piece by piece, put together again.
+
+    The last piece is filled up with copies: all have the same shape, whatever the number
+    of draws, and `function` compiles once. The more rows a draw, the smaller the pieces, so
+    that the copies cost little.
+    """
+    num_draws = len(jax.tree.leaves(arguments)[0])
+    size = max(1, min(DRAWS_A_PIECE, ROWS_A_PIECE // num_rows))
+    pieces = []
+    for start in range(0, num_draws, size):
+        which = np.minimum(np.arange(start, start + size), num_draws - 1)
+        piece = function(*jax.tree.map(lambda leaf, w=which: leaf[w], arguments))
+        keep = min(size, num_draws - start)
+        pieces.append(jax.tree.map(lambda leaf, k=keep: np.asarray(leaf)[:k], piece))
+    return jax.tree.map(lambda *leaves: np.concatenate(leaves), *pieces)
+
+
+@partial(jax.jit, static_argnames=("model", "num_rows"))
+def contrasts(
+    keys: Array,
+    params: Params,
+    graphs: Array,
+    before: Array,
+    after: Array,
+    *,
+    model: SCM,
+    num_rows: int,
+    cause: Array,
+    outcome: Array,
+    levels: Array,
+    given: Held,
+) -> tuple[Float[Array, " k"], Float[Array, " k"]]:
+    """Mean of the outcome at the second level of the cause minus that at the first.
+
+    Also returns on how many rows each number rests. Both levels use the same noise, and the
+    nodes in `before`, which the cause does not reach, are computed once for both; those in
+    `after` are the cause and what follows from it.
+    """
+    d = graphs.shape[-1]
+    do_mask = jnp.arange(d) == cause
+    settings = jnp.broadcast_to(jnp.repeat(levels, num_rows)[:, None], (2 * num_rows, d))
+
+    def one(draw: tuple[Key, Params, Array, Array, Array]) -> tuple[Array, Array]:
+        key, theta, graph, first, then = draw
+        residuals, share = _units(key, model, theta, graph, num_rows, given)
+        same = model.predict(theta, graph, residuals, do_mask, settings[:num_rows], first)
+        same, twice = (jnp.concatenate([x, x]) for x in (same, residuals))
+        reached = model.predict(theta, graph, twice, do_mask, settings, then, same)[:, outcome]
+        difference = ((reached[num_rows:] - reached[:num_rows]) * share).sum()
+        return difference, 1 / (share**2).sum()
+
+    return jax.lax.map(one, (keys, params, graphs, before, after), batch_size=_batch(num_rows))
+
+
+def _units(
+    key: Key,
+    model: SCM,
+    params: Params,
+    graph: Array,
+    num_rows: int,
+    given: Held,
+) -> tuple[Array, Array]:
+    """Residuals of simulated units, and the share of each, among those that are `given`.
+
+    Likelihood weighting: the known variables are held at their values while the others are
+    drawn, and each row counts by the density of the noise that those values then need.
+    """
+    d = graph.shape[0]
+    equal = jnp.full(num_rows, 1 / num_rows)
+    if isinstance(model.mechanism, Linear):
+        return jnp.zeros((num_rows, d)), equal  # the noise cancels exactly
+    residuals = model.noise.sample(params["noise"], key, (num_rows, d))
+    if given is None:
+        return residuals, equal
+    known, numbers = given
+    held = jnp.broadcast_to(numbers[None, :], residuals.shape)
+    x = model.predict(params, graph, residuals, known, held)
+    residuals = jnp.where(known[None, :], model.abduct(params, graph, x), residuals)
+    density = model.log_terms(params, graph, x)
+    return residuals, jax.nn.softmax(jnp.where(known[None, :], density, 0.0).sum(axis=1))
+
+
+@partial(jax.jit, static_argnames=("model",))
+def one_row_each(
+    keys: Array, params: Params, graphs: Array, *, model: SCM, do_mask: Array, do_values: Array
+) -> Float[Array, "k d"]:
+    """A row of every draw under an intervention."""
+
+    def one(draw: tuple[Key, Params, Array]) -> Array:
+        key, theta, graph = draw
+        return model.sample(theta, key, graph, 1, do_mask, do_values[None, :])[0]
+
+    return jax.lax.map(one, (keys, params, graphs), batch_size=256)
+
+
+@partial(jax.jit, static_argnames=("model",))
+def reimagined(
+    params: Params, graphs: Array, *, model: SCM, x: Array, do_mask: Array, do_values: Array
+) -> Float[Array, "k n d"]:
+    """Given rows under an intervention that leaves their residuals as they were."""
+
+    def one(draw: tuple[Params, Array]) -> Array:
+        theta, graph = draw
+        forced = jnp.broadcast_to(do_values[None, :], x.shape)
+        return model.predict(theta, graph, model.abduct(theta, graph, x), do_mask, forced)
+
+    return jax.lax.map(one, (params, graphs), batch_size=_batch(x.shape[0]))
+
+
+@partial(jax.jit, static_argnames=("model",))
+def residuals_of(params: Params, graphs: Array, *, model: SCM, x: Array) -> Float[Array, "k n d"]:
+    """What each draw leaves unexplained of given rows."""
+
+    def one(draw: tuple[Params, Array]) -> Array:
+        return model.abduct(*draw, x)
+
+    return jax.lax.map(one, (params, graphs), batch_size=_batch(x.shape[0]))
+
+
+def held(mask: Bool[np.ndarray, " d"], values: Float[np.ndarray, " d"]) -> Held:
+    """Known variables as the compiled functions take them."""
+    return (jnp.asarray(mask), jnp.asarray(values, jnp.float32)) if mask.any() else None
+
+
+def _batch(num_rows: int) -> int:
+    return max(1, ROWS_AT_ONCE // num_rows)
+
+
+def _flat(leaf: Any) -> np.ndarray:
+    """Chains and draws as one dimension."""
+    array = np.asarray(leaf)
+    return array.reshape(-1, *array.shape[2:])

@@ -1,0 +1,1 @@
+"""Long runs: a compiled loop, what it shows while it runs, and what outlives a kill."""

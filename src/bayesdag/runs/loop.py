@@ -1,0 +1,199 @@
+"""Runs a compiled step many times: warm-up, thinning, checkpoints, and a stop at NaN.
+
+One compiled function advances any number of steps, so chunks may be of any length and the
+answer does not depend on them. Draws are kept in a buffer of fixed size inside the state:
+memory is bounded by what is kept, and a checkpoint is the state.
+"""
+
+import time
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple, Protocol, runtime_checkable
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Int
+
+from bayesdag.errors import DivergenceError
+from bayesdag.types import Array, Key, Keys, Monitor, Params
+
+_SECONDS_A_CHUNK = 2.0
+# On a GPU: trying out kernels of its own for every product takes XLA half of the time to
+# compile, for steps that are a tenth faster.
+COMPILER = {"xla_gpu_enable_triton_gemm": False}
+
+
+@runtime_checkable
+class Kernel(Protocol):
+    """What is run: hashable, so that equal kernels share compiled code."""
+
+    def step(self, key: Key | Keys, step: Array, state: Any, context: Any) -> tuple[Any, dict]:
+        """The next state, and statistics of it with a trailing chain axis.
+
+        `energy` must be among them: a value that is not finite stops the run.
+        """
+        ...
+
+    def keep(self, key: Key | Keys, state: Any, context: Any) -> Params:
+        """The draw a state stands for."""
+        ...
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """How long to run and what to keep, in NumPyro's words.
+
+    Attributes:
+        num_warmup: steps before the first draw counts.
+        num_samples: draws kept of each chain.
+        thinning: steps between two draws.
+    """
+
+    num_warmup: int
+    num_samples: int
+    thinning: int
+
+    @property
+    def total(self) -> int:
+        """Steps in all."""
+        return self.num_warmup + self.num_samples * self.thinning
+
+
+class Progress(NamedTuple):
+    """Everything needed to go on from here.
+
+    Attributes:
+        step: steps done.
+        state: of the kernel.
+        draws: buffer with leading dimension num_samples.
+        stats: of the last step.
+        broken: for each chain the first step whose energy was not finite, or -1.
+    """
+
+    step: Int[Array, ""]
+    state: Any
+    draws: Params
+    stats: dict[str, Array]
+    broken: Int[Array, "*chains"]
+
+
+def run(
+    key: Key | Keys,
+    kernel: Kernel,
+    state: Any,
+    context: Any,
+    schedule: Schedule,
+    monitor: Monitor | None = None,
+    until: int | None = None,
+) -> Progress:
+    """The finished run; `draws` hold what was kept, leading dimension num_samples.
+
+    Args:
+        key: one for the run, or one for each of several data sets.
+        kernel: the step.
+        state: where it starts.
+        context: arrays that the step reads and never changes (the data).
+        schedule: how long.
+        monitor: told after every chunk; asked first whether there is a run to resume.
+        until: a step to stop at before the end, for a trial with the same compiled code.
+    """
+    total = schedule.total if until is None else min(until, schedule.total)
+    progress = _begin(key, kernel, state, context, schedule)
+    resumed = monitor.resume(progress) if monitor is not None else None
+    if resumed is not None:
+        progress = jax.tree.map(lambda like, x: jnp.asarray(x, like.dtype), progress, resumed)
+    length = 1
+    while (done := int(progress.step)) < total:
+        started = time.monotonic()
+        stop = min(done + length, total)
+        progress = advance(key, kernel, progress, context, schedule, stop)
+        _refuse_broken(progress)
+        if monitor is not None:
+            monitor.chunk(stop, total, progress, _summary(progress.stats))
+        length = _next_length(stop - done, time.monotonic() - started)
+    return progress
+
+
+@partial(jax.jit, static_argnums=(1, 4), donate_argnums=(2,), compiler_options=COMPILER)
+def advance(
+    key: Key | Keys,
+    kernel: Kernel,
+    progress: Progress,
+    context: Any,
+    schedule: Schedule,
+    until: Int[Array, ""] | int,
+) -> Progress:
+    """Progress at step `until`; compiled once, whatever the number of steps."""
+
+    def body(progress: Progress) -> Progress:
+        key_step, key_keep = _keys(key, progress.step)
+        state, stats = _step(key_step, kernel, progress.step, progress.state, context)
+        # The slot of the current block is overwritten until the block's last step: a write
+        # each step costs less than the copies a conditional write would cause.
+        slot = jnp.maximum(progress.step - schedule.num_warmup, 0) // schedule.thinning
+        draws = jax.tree.map(
+            lambda buffer, x: jax.lax.dynamic_update_index_in_dim(buffer, x, slot, 0),
+            progress.draws,
+            kernel.keep(key_keep, state, context),
+        )
+        fresh = ~jnp.isfinite(stats["energy"]) & (progress.broken < 0)
+        broken = jnp.where(fresh, progress.step, progress.broken)
+        return Progress(progress.step + 1, state, draws, stats, broken)
+
+    return jax.lax.while_loop(lambda p: p.step < until, body, progress)
+
+
+@partial(jax.jit, static_argnums=1)
+def _step(key: Key | Keys, kernel: Kernel, step: Array, state: Any, context: Any) -> Any:
+    """One step; compiled on its own so that it is traced once, for its shape and for the loop."""
+    return kernel.step(key, step, state, context)
+
+
+def _begin(
+    key: Key | Keys, kernel: Kernel, state: Any, context: Any, schedule: Schedule
+) -> Progress:
+    """An empty buffer in the shape of what the kernel keeps."""
+    step = jnp.zeros((), jnp.int32)
+    _, stats = jax.eval_shape(_step, key, kernel, step, state, context)
+    draw = jax.eval_shape(kernel.keep, key, state, context)
+    draws = jax.tree.map(lambda x: jnp.zeros((schedule.num_samples, *x.shape), x.dtype), draw)
+    stats = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), stats)
+    state = jax.tree.map(jnp.array, state)  # a copy of its own: `advance` donates it
+    return Progress(step, state, draws, stats, jnp.full(stats["energy"].shape, -1, jnp.int32))
+
+
+def _keys(key: Key | Keys, step: Array) -> tuple[Key | Keys, Key | Keys]:
+    """Two keys of this step, or of this step for every data set."""
+
+    def split(key: Key) -> Keys:
+        return jax.random.split(jax.random.fold_in(key, step))
+
+    if key.ndim == 0:
+        return split(key)[0], split(key)[1]
+    pairs = jax.vmap(split)(key)
+    return pairs[:, 0], pairs[:, 1]
+
+
+def _refuse_broken(progress: Progress) -> None:
+    """Raise when a chain left the numbers; the last checkpoint is from before that."""
+    broken = np.asarray(progress.broken)
+    if (broken < 0).all():
+        return
+    first = broken[broken >= 0].min()
+    *where, chain = (int(k) for k in np.argwhere(broken == first)[0])
+    among = f" of data set {where[0]}" if where and broken.shape[0] > 1 else ""
+    raise DivergenceError(
+        f"the energy of chain {chain}{among} is not a number at step {int(first)}; "
+        "standardise the data, or use a smaller step_size in the sampler"
+    )
+
+
+def _summary(stats: dict[str, Array]) -> dict[str, float]:
+    return {name: float(np.mean(value)) for name, value in stats.items()}
+
+
+def _next_length(length: int, seconds: float) -> int:
+    """Steps that take about two seconds; at most four times as many as before."""
+    wanted = int(length * _SECONDS_A_CHUNK / max(seconds, 1e-3))
+    return max(1, min(wanted, 4 * length))

@@ -1,0 +1,97 @@
+"""Does the noise of a variable reach further for some values of its parents?
+
+Noise whose scale is taken for constant, and is not, makes wrong directions look right: what
+the mean cannot explain, a parent that is none may. The logarithm of the scale is therefore
+linear in what the network sees, its hidden units and inputs; Laplace's approximation charges
+for the weights.
+"""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+from jaxtyping import Float
+
+from bayesdag.model.mechanisms.networks import MOST_SPREAD
+from bayesdag.types import Array
+
+_NUM_STEPS = 8
+_SIZES = (0.0, 0.25, 1.0)  # of a scoring step; all are tried
+_LEAST_VARIANCE = 1e-6  # of a hidden unit: one that varies less is dead
+# Prior deviation of the logarithm of the scale, all features together.
+_DEVIATION = 0.5
+
+
+class Uneven(NamedTuple):
+    """Log factor of the scale: weights · features, the last of which is constant.
+
+    Attributes:
+        weights: of all features.
+        price: log prior density at the fit and Laplace's volume, in nats.
+    """
+
+    weights: Float[Array, " q"]
+    price: Float[Array, ""]
+
+
+def fit(
+    features: Float[Array, "n q"],
+    residual: Float[Array, " n"],
+    weight: Float[Array, " n"],
+    degrees: Float[Array, ""],
+) -> Uneven:
+    """Fisher scoring: the curvature does not depend on the weights, so it is factored once.
+
+    Args:
+        features: of the rows, the last constant.
+        residual: in units of the scale that all rows share.
+        weight: what each row counts.
+        degrees: of the Student-t that the residuals have.
+    """
+    count = jnp.maximum(weight.sum(), 1.0)
+    mean = (weight @ features[:, :-1]) / count
+    centred = features[:, :-1] - mean[None, :]
+    variance = (weight @ centred**2) / count
+    alive = variance > _LEAST_VARIANCE
+    centred = jnp.where(alive[None, :], centred, 0.0)
+    number = jnp.maximum(alive.sum().astype(variance.dtype), 1.0)
+    prior = jnp.where(alive, variance, 1.0) * number / _DEVIATION**2
+    information = 2 * degrees / (degrees + 3)
+    matrix = information * dot((centred * weight[:, None]).T, centred) + jnp.diag(prior)
+    root = jnp.linalg.cholesky(matrix)
+    sizes = jnp.asarray(_SIZES, matrix.dtype)
+
+    def loss(weights: Array, shift: Array) -> Array:
+        log_scale = log_factor(centred, weights) + shift
+        standard = residual * jnp.exp(-log_scale)
+        density = -0.5 * (degrees + 1) * jnp.log1p(standard**2 / degrees) - log_scale
+        return -(weight * density).sum() + 0.5 * (prior * weights**2).sum()
+
+    def step(carry: tuple[Array, Array], _: None) -> tuple[tuple[Array, Array], None]:
+        weights, shift = carry
+        standard = residual * jnp.exp(-log_factor(centred, weights) - shift)
+        slope = weight * (1 - (degrees + 1) * standard**2 / (degrees + standard**2))
+        down = jax.scipy.linalg.cho_solve((root, True), dot(slope, centred) + prior * weights)
+        shorter = slope.sum() / (information * count)
+        tried = jax.vmap(lambda size: (weights - size * down, shift - size * shorter))(sizes)
+        best = jnp.nanargmin(jax.vmap(loss)(*tried))
+        return (tried[0][best], tried[1][best]), None
+
+    start = (jnp.zeros_like(mean), jnp.zeros_like(count))
+    (weights, _), _ = lax.scan(step, start, None, length=_NUM_STEPS)
+    volume = jnp.log(jnp.diagonal(root)).sum() - 0.5 * jnp.log(prior).sum()
+    price = -0.5 * (prior * weights**2).sum() - volume
+    return Uneven(jnp.append(weights, -(mean * weights).sum()), price)
+
+
+def log_factor(
+    features: Float[Array, "n q"], weights: Float[Array, "q *kinds"]
+) -> Float[Array, "n *kinds"]:
+    """Bounded, so that rows far out are not taken for impossible ones."""
+    return jnp.clip(dot(features, weights), -MOST_SPREAD, MOST_SPREAD)
+
+
+def dot(a: Array, b: Array) -> Array:
+    """Matrix product in full precision."""
+    return jnp.matmul(a, b, precision=lax.Precision.HIGHEST)

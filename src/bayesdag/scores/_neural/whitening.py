@@ -1,0 +1,80 @@
+"""In which units does a network see its rows, and what is it in the units of the engine?
+
+Inputs are whitened: strongly correlated parents would otherwise hide a kink from the
+optimiser. A network in engine units can be handed to another set of parents.
+"""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Float
+
+from bayesdag.scores._neural.heteroscedastic import dot
+from bayesdag.scores._neural.network import JITTER, Fit, Network, Noise, Rows, inverse_of
+from bayesdag.types import Array
+
+
+class Whitening(NamedTuple):
+    """z = (x - mean) inverseᵀ for the inputs, (y - centre) / spread for the target."""
+
+    mean: Float[Array, " k"]
+    root: Float[Array, "k k"]
+    inverse: Float[Array, "k k"]
+    centre: Float[Array, ""]
+    spread: Float[Array, ""]
+
+
+def whitening(x: Array, y: Array, weight: Array, used: Array) -> Whitening:
+    """Means and covariance of the rows that count; unused inputs stay zero."""
+    count = jnp.maximum(weight.sum(), 1.0)
+    mean = used * (weight @ x) / count
+    centred = (x - mean[None, :]) * used[None, :]
+    covariance = dot((centred * weight[:, None]).T, centred) / count
+    root = jnp.linalg.cholesky(covariance + jnp.diag(1 - used + JITTER))
+    centre = (weight * y).sum() / count
+    spread = jnp.sqrt((weight * (y - centre) ** 2).sum() / count + 1e-12)
+    return Whitening(mean, root, inverse_of(root), centre, spread)
+
+
+def whitened(by: Whitening, x: Array, y: Array, weight: Array, used: Array) -> Rows:
+    """The rows in the units a network sees."""
+    centred = (x - by.mean[None, :]) * used[None, :]
+    return Rows(dot(centred, by.inverse.T), (y - by.centre) / by.spread, weight)
+
+
+def in_engine_units(by: Whitening, network: Network) -> Network:
+    """The network as a function of the inputs themselves; the target stays standardised."""
+    k, h = network.first.shape
+    first = _unwhitened(by, network.first)
+    units, linear, intercept = jnp.split(network.second, [h, h + k])
+    linear = _unwhitened(by, linear[:, None])[:, 0]
+    second = jnp.concatenate([units, linear, intercept - (by.mean * linear).sum()])
+    return Network(first, network.bias - by.mean @ first, second)
+
+
+def noise_in_engine_units(by: Whitening, fit: Fit) -> Noise:
+    """Noise of a network: its scale, and what the scale depends on, in terms of the inputs."""
+
+    def weights(uneven: Array) -> Array:
+        return in_engine_units(by, fit.network._replace(second=uneven)).second
+
+    return fit.noise._replace(
+        scale=fit.noise.scale * by.spread, uneven=jax.vmap(weights)(fit.noise.uneven)
+    )
+
+
+def in_whitened_units(by: Whitening, network: Network) -> Network:
+    """Inverse of `in_engine_units`."""
+    k, h = network.first.shape
+    units, linear, intercept = jnp.split(network.second, [h, h + k])
+    second = [units, by.root.T @ linear, intercept + (by.mean * linear).sum()]
+    return Network(
+        dot(by.root.T, network.first),
+        network.bias + by.mean @ network.first,
+        jnp.concatenate(second),
+    )
+
+
+def _unwhitened(by: Whitening, weights: Float[Array, "k h"]) -> Float[Array, "k h"]:
+    return dot(by.inverse.T, weights)

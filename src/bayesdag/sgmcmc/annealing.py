@@ -1,0 +1,82 @@
+"""How do chains find good orders during the warm-up, before any draw counts?
+
+Population annealing: at first the data pull at orders and edges a thousand times less than the
+model says, so that functions are learned under many graphs; the pull then grows to its whole
+strength, and chains are resampled by how much better they explain the data than the others.
+Functions are never heated: they would be forgotten.
+"""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Float, Int
+
+from bayesdag.sgmcmc.samplers._trees import flatten
+from bayesdag.types import Array, Key
+
+_STAGES = 50  # times that chains are resampled
+
+
+def share_of_data(start_heat: float, num_warmup: int, step: Array) -> Array | float:
+    """Part of the data's pull at the graph: from 1 / start_heat to 1 at half the warm-up."""
+    if start_heat == 1:
+        return 1.0
+    done = jnp.clip(2 * step.astype(jnp.float32) / max(num_warmup, 1), 0.0, 1.0)
+    return start_heat ** (done - 1)
+
+
+def survivors(
+    key: Key, start_heat: float, num_warmup: int, step: Array, energy: Float[Array, " chain"]
+) -> Int[Array, " chain"]:
+    """For each place in the population, the chain that goes on from there.
+
+    Args:
+        key: consumed.
+        start_heat: of the schedule.
+        num_warmup: likewise.
+        step: now; at most steps every chain goes on in its own place.
+        energy: of the data under each chain.
+    """
+    stage = _stage(num_warmup)
+    gained = share_of_data(start_heat, num_warmup, step) - share_of_data(
+        start_heat, num_warmup, step - stage
+    )
+    place = jnp.arange(energy.shape[0])
+    is_due = (step % stage == 0) & (2 * step <= num_warmup) & (step > 0)
+    return jnp.where(is_due, _systematic(key, -gained * energy), place)
+
+
+def average(num_warmup: int, step: Array, old: Array, new: Array) -> Array:
+    """Energies averaged over about the last stage: one batch says little of a chain."""
+    weight = jnp.where(step == 0, 1.0, 2 / (_stage(num_warmup) + 1))
+    return old + weight * (new - old)
+
+
+def follow(chosen: Int[Array, " chain"], state: Any) -> Any:
+    """The state of a sampler of all chains, for the chosen ones."""
+    vector, restore = flatten(state.position)
+
+    def of_chosen(tree: Any) -> Any:
+        return jax.tree.map(lambda leaf: leaf[chosen], tree)
+
+    def of_vector(value: Array) -> Array:
+        return flatten(of_chosen(restore(value)))[0] if value.shape == vector.shape else value
+
+    others = {
+        name: of_vector(value) for name, value in state._asdict().items() if name != "position"
+    }
+    return state._replace(position=of_chosen(state.position), **others)
+
+
+def _stage(num_warmup: int) -> int:
+    """Steps between two times at which chains are resampled."""
+    return max(num_warmup // (2 * _STAGES), 1)
+
+
+def _systematic(key: Key, log_weights: Float[Array, " chain"]) -> Int[Array, " chain"]:
+    """Indices drawn in proportion to the weights, with the least variance of their counts."""
+    num = log_weights.shape[0]
+    total = jnp.cumsum(jax.nn.softmax(log_weights))
+    ticks = (jnp.arange(num, dtype=total.dtype) + jax.random.uniform(key)) / num
+    return jnp.minimum(jnp.searchsorted(total, ticks), num - 1)

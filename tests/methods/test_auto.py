@@ -1,0 +1,98 @@
+import numpy as np
+import pytest
+from scipy import stats
+
+import bayesdag
+from bayesdag import fit, read
+from bayesdag.data.linearity import Linearity, _curvature, linearity
+from bayesdag.methods import auto
+from bayesdag.methods.auto import Auto
+from bayesdag.scores.neural import Neural
+from tests.toys import toy_frame
+
+QUICK = Auto.PRESETS["quick"]
+
+
+def curved_frame():
+    """The toy world with a parabola where soil made the crop grow in a straight line."""
+    frame = toy_frame(500)
+    soil = (frame["soil"] - frame["soil"].mean()) / frame["soil"].std()
+    return frame.assign(crop=frame["crop"] + 2 * soil**2 * frame["crop"].std())
+
+
+def test_few_variables_and_linear_data_are_added_up_exactly():
+    posterior = fit(toy_frame(), QUICK)
+    assert posterior.provenance["chosen"]["plugin"] == "methods.exact:Exact"
+    assert posterior.marginals is not None
+    why = posterior.provenance["notes"][0]
+    assert "chosen: exact, because 4 variables are few and the data look linear" in why
+
+
+def test_many_curved_variables_get_linear_functions_and_a_warning(monkeypatch):
+    monkeypatch.setattr(auto, "on_cpu", lambda: True)
+    found = linearity(read(curved_frame()))
+    assert Auto().choose(20, found)[0] == Auto().curved
+    chosen, notes = Auto().choose(21, found)
+    assert chosen == Auto().collapsed
+    monkeypatch.setattr(auto, "on_cpu", lambda: False)
+    assert Auto().choose(100, found)[0] == Auto().curved
+    assert Auto().choose(101, found)[0] == Auto().collapsed
+    assert "although the data do not look linear" in notes[0]
+    assert "preset 'neural'" in notes[1]
+
+
+def test_curved_data_get_learned_functions_and_the_result_says_why():
+    chosen, notes = Auto().choose(4, linearity(read(curved_frame())))
+    assert chosen == Auto().curved
+    assert chosen.score == Neural()
+    assert "chosen: collapsed with neural functions, because the data do not look lin" in notes[0]
+    assert "corrected p-value" in notes[0]
+
+
+@pytest.mark.slow
+def test_curved_data_are_fitted_with_learned_functions(tmp_path):
+    posterior = fit(curved_frame(), QUICK)
+    assert posterior.provenance["chosen"]["score"]["plugin"] == "scores.neural:Neural"
+    assert (
+        posterior.edge_matrix()[posterior.names.index("soil"), posterior.names.index("crop")] > 0.5
+    )
+    posterior.save(tmp_path / "curved.nc")
+    loaded = bayesdag.load(tmp_path / "curved.nc")
+    np.testing.assert_array_equal(loaded.graphs, posterior.graphs)
+    one, other = (p.effect("soil", "crop") for p in (posterior, loaded))
+    np.testing.assert_allclose(one.draws, other.draws)
+
+
+def test_many_variables_are_left_to_collapsed():
+    straight = Linearity(np.ones(30), np.zeros(30), tuple(f"v{i}" for i in range(30)))
+    chosen, notes = Auto().choose(30, straight)
+    assert chosen == Auto().collapsed
+    assert "30 variables are too many to add up all graphs" in notes[0]
+    assert len(notes) == 1
+
+
+def test_p_values_of_linear_gaussian_data_are_uniform(seed):
+    rng = np.random.default_rng(seed)
+    mixing = rng.normal(size=(5, 5))
+    p_values = [_curvature(rng.normal(size=(80, 5)) @ mixing, 2)[0] for _ in range(400)]
+    assert stats.kstest(p_values, "uniform").pvalue > 1e-4
+
+
+@pytest.mark.parametrize("curve", [np.square, np.abs, np.sin, np.tanh, None])
+def test_curves_are_noticed_and_named(curve, seed):
+    rng = np.random.default_rng(seed)
+    z = rng.normal(size=(2000, 3))
+    effect = z[:, 0] * z[:, 1] if curve is None else curve(2.5 * z[:, 0])
+    values = np.column_stack([z, effect + 0.3 * rng.normal(size=2000)])
+    assert linearity(read(values)).curved
+
+
+def test_cells_set_by_an_experimenter_do_not_count(seed):
+    rng = np.random.default_rng(seed)
+    values = rng.normal(size=(1000, 2))
+    mask = np.zeros(values.shape, dtype=bool)
+    mask[:500, 1] = True
+    values[:500, 1] = values[:500, 0] ** 2
+    assert linearity(read(values)).curved
+    found = linearity(read(values, interventions=mask))
+    assert found.p_value[1] > 0.01

@@ -1,0 +1,154 @@
+"""Files: the same numbers come back, and anything else is refused in words."""
+
+import dataclasses
+import json
+
+import h5py
+import jax
+import numpy as np
+import pytest
+import xarray
+
+from bayesdag import load
+from bayesdag.errors import FileFormatError
+from bayesdag.posterior import storage
+from tests.posteriors import linear, random_dags, random_linear, table
+
+
+@pytest.fixture
+def saved(tmp_path, seed):
+    """A posterior with everything that can be saved, and its file."""
+    posterior = random_linear(
+        seed,
+        marginals={"edge": np.full((4, 4), 0.1)},
+        state={"leaf0": np.arange(6, dtype=np.int32).reshape(2, 3), "leaf1": np.array(7)},
+        provenance={"notes": ["größer als 0"], "seed": 3, "method": {"plugin": "x", "k": 1}},
+    )
+    posterior.save(tmp_path / "result.nc")
+    return posterior, tmp_path / "result.nc"
+
+
+def test_everything_comes_back_unchanged(saved):
+    posterior, path = saved
+    again = load(path)
+    for field in dataclasses.fields(posterior):
+        before, after = getattr(posterior, field.name), getattr(again, field.name)
+        if field.name == "model":
+            assert before == after
+            continue
+        before, after = (jax.tree.flatten(value) for value in (before, after))
+        assert before[1] == after[1], field.name
+        for x, y in zip(before[0], after[0], strict=True):
+            np.testing.assert_array_equal(x, y)
+            assert np.asarray(x).dtype == np.asarray(y).dtype, field.name
+
+
+def test_equal_results_have_equal_bytes_and_no_trace_of_the_machine(saved, tmp_path):
+    posterior, path = saved
+    posterior.save(tmp_path / "again.nc")
+    assert (tmp_path / "again.nc").read_bytes() == path.read_bytes()
+    assert str(tmp_path).encode() not in path.read_bytes()
+
+
+def test_the_file_follows_the_arviz_schema(saved):
+    posterior, path = saved
+    with xarray.open_datatree(path, engine="h5netcdf") as tree:
+        graph = tree["posterior"]["graph"]
+        assert graph.dims == ("chain", "draw", "source", "target")
+        assert list(graph["source"].values) == list(posterior.names)
+        assert tree["sample_stats"]["log_joint"].dims == ("chain", "draw")
+        assert tree.attrs["inference_library"] == "bayesdag"
+
+
+def test_a_truncated_file_is_refused_wherever_it_was_cut(saved, tmp_path):
+    content = saved[1].read_bytes()
+    for share in (0.0, 0.1, 0.5, 0.9, 0.999):
+        cut = tmp_path / "cut.nc"
+        cut.write_bytes(content[: int(share * len(content))])
+        with pytest.raises(FileFormatError, match="not a whole bayesdag result"):
+            load(cut)
+
+
+def test_a_damaged_file_is_refused(saved, tmp_path):
+    """Bytes overwritten inside the data: compressed arrays no longer unpack."""
+    content = bytearray(saved[1].read_bytes())
+    damaged = tmp_path / "damaged.nc"
+    with h5py.File(saved[1]) as file:
+        start = file["posterior/graph"].id.get_chunk_info(0).byte_offset
+    content[start : start + 8] = b"\xff" * 8
+    damaged.write_bytes(content)
+    with pytest.raises(FileFormatError, match="damaged.nc"):
+        load(damaged)
+
+
+@pytest.mark.parametrize("kind", ["text", "netcdf", "hdf5"])
+def test_foreign_files_are_refused(tmp_path, kind):
+    path = tmp_path / "foreign.nc"
+    if kind == "text":
+        path.write_text("a,b\n1,2\n")
+    elif kind == "netcdf":
+        xarray.Dataset({"x": ("t", np.arange(3))}).to_netcdf(path, engine="h5netcdf")
+    else:
+        with h5py.File(path, "w") as file:
+            file["x"] = [1, 2]
+    with pytest.raises(FileFormatError, match="foreign.nc"):
+        load(path)
+
+
+def test_a_missing_file_and_a_folder_are_refused(tmp_path):
+    with pytest.raises(FileFormatError, match="no file"):
+        load(tmp_path / "nowhere.nc")
+    with pytest.raises(FileFormatError, match="no file"):
+        load(tmp_path)
+
+
+def test_a_file_of_a_newer_format_asks_for_an_upgrade(saved):
+    with h5py.File(saved[1], "r+") as file:
+        file.attrs["format"] = storage.FORMAT + 1
+        file.attrs["inference_library_version"] = "99.0"
+    with pytest.raises(FileFormatError, match="99.0.*Upgrade with"):
+        load(saved[1])
+
+
+def test_a_plug_in_that_is_not_installed_is_named(saved):
+    """A result of another machine may use a mechanism that this one does not have."""
+    with h5py.File(saved[1], "r+") as file:
+        file.attrs["mechanism"] = json.dumps({"plugin": "mechanisms.quantum:Quantum"})
+    with pytest.raises(FileFormatError, match="mechanisms.quantum"):
+        load(saved[1])
+
+
+def test_a_broken_write_leaves_the_old_file_and_nothing_else(saved, monkeypatch):
+    posterior, path = saved
+    before = path.read_bytes()
+
+    def fail(*_, **__):
+        raise OSError("disk full")
+
+    monkeypatch.setattr(xarray.DataTree, "to_netcdf", fail)
+    with pytest.raises(OSError, match="disk full"):
+        posterior.save(path)
+    assert path.read_bytes() == before
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_a_folder_that_does_not_exist_is_named(saved, tmp_path):
+    with pytest.raises(FileFormatError, match="nowhere does not exist"):
+        saved[0].save(tmp_path / "nowhere" / "x.nc")
+
+
+def test_a_large_posterior_is_small_on_disk(seed, tmp_path):
+    """100 variables, 1000 draws, without functions: under 20 MB."""
+    rng = np.random.default_rng(seed)
+    graphs = random_dags(rng, (4, 250), 100, p=0.04)
+    posterior = linear(graphs[:, :1], table(rng, 300, 100))
+    bare = dataclasses.replace(
+        posterior,
+        graphs=graphs,
+        weights=np.full((4, 250), 1e-3),
+        params={},
+        stats={"log_joint": rng.normal(size=(4, 250)), "num_edges": np.zeros((4, 250))},
+    )
+    bare.save(tmp_path / "large.nc")
+    assert (tmp_path / "large.nc").stat().st_size < 20e6
+    assert (load(tmp_path / "large.nc").graphs == graphs).all()

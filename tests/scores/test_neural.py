@@ -1,0 +1,431 @@
+"""The learned score: evidence by hand, what counts, what is remembered, what is drawn."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy import integrate, optimize, stats
+
+from bayesdag.data import Dataset, Scaling
+from bayesdag.errors import InputError
+from bayesdag.model.mechanisms.networks import Networks
+from bayesdag.model.noises.skewed_student_t import Tailed
+from bayesdag.scores._neural import (
+    cache,
+    crossfit,
+    heteroscedastic,
+    network,
+    noise,
+    parameter_draws,
+    surrogate,
+    whitening,
+)
+from bayesdag.scores.neural import Neural
+
+SCORE = Neural(width=3, num_folds=2, num_starts=2, rough_steps=6, fine_steps=6, trusted_rows=np.inf)
+NAMES = ("a", "b", "c", "d")
+NUM_ROWS = 240
+
+
+def kinked_rows(seed=0, heavy=False):
+    """d = |a| + b + noise, with c a bystander."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(NUM_ROWS, 4))
+    noise = rng.standard_t(3, NUM_ROWS) if heavy else rng.normal(size=NUM_ROWS)
+    x[:, 3] = 2 * np.abs(x[:, 0]) + x[:, 1] + 0.3 * noise
+    return x
+
+
+def dataset(values, interventions=None):
+    return Dataset(values, NAMES, interventions, Scaling.of(kinked_rows()))
+
+
+def sets(*members):
+    parents = np.zeros((len(members), 4), dtype=bool)
+    for row, some in zip(parents, members, strict=True):
+        row[["abcd".index(letter) for letter in some]] = True
+    return parents
+
+
+def test_the_true_parents_score_best():
+    stats_ = SCORE.prepare(dataset(kinked_rows()))
+    names = ["", "a", "b", "ab", "bc", "ac", "abc"]
+    values = dict(zip(names, SCORE.log_evidence(stats_, 3, sets(*names)), strict=True))
+    assert values["ab"] > max(values["a"], values["b"]) + 50
+    assert values["a"] > values[""] + 20  # a parabola-like effect without correlation
+    assert values["abc"] < values["ab"] + 10
+
+
+@pytest.mark.slow
+def test_the_evidence_is_one_half_of_the_rows_and_the_other_given_it_by_hand():
+    data = dataset(kinked_rows(heavy=True))
+    prepared = SCORE.prepare(data)
+    found = SCORE.log_evidence(prepared, 3, sets("ab"))[0]
+    folds = np.asarray(prepared.folds.values)
+    total = 0.0
+    jitted = jax.jit(network.fit, static_argnums=4)
+    used = jnp.asarray([1.0, 1.0, 0.0, 0.0])
+    for held_out, other in ((0, 1), (1, 0)):
+        inputs = jnp.asarray(folds[other][:, [0, 1, 2, 2]]) * used[None, :]
+        rows = (inputs, jnp.asarray(folds[other][:, 3]), jnp.ones(len(inputs)))
+        by = whitening.whitening(*rows, used)
+        nobody = network.Network(jnp.zeros((1, 4, 3)), jnp.zeros((1, 3)), jnp.zeros((1, 8)))
+        known = jnp.zeros(1, dtype=bool)
+        whitened = whitening.whitened(by, *rows, used)
+        fit = jitted(whitened, used, nobody, known, SCORE._plan())
+        test = jnp.asarray(folds[held_out][:, [0, 1, 2, 2]]) * used[None, :]
+        new = whitening.whitened(by, test, jnp.asarray(folds[held_out][:, 3]), rows[2], used)
+        slopes = np.asarray(network._slopes(fit.network, new.inputs), float)
+        leverage = ((np.asarray(fit.inverse, float) @ slopes.T) ** 2).sum(axis=0)
+        scale = float(fit.noise.scale[0]) * np.sqrt(1 + leverage)
+        residual = np.asarray(new.target - network.means(fit.network, new.inputs), float)
+        degrees = noise.DEGREES[int(fit.noise.which[0])]
+        total += stats.t.logpdf(residual, degrees, scale=scale).sum()
+        total += marginal(fit, whitened, used)
+        total -= (len(residual) + len(inputs)) * np.log(float(by.spread))
+    odds = log_odds(prepared.known[3, 0b011])
+    total = total / 2 + np.log((1 + np.exp(odds)) / 2)  # noise of one scale, or uneven
+    assert found == pytest.approx(total, abs=1.0)
+
+
+def log_odds(family):
+    """Of an uneven scale, beside a single one."""
+    return family.log_evidence[1] - family.log_evidence[0]
+
+
+def marginal(fit, rows, used):
+    """Laplace's approximation, in double precision and from its formula."""
+    network, degrees = fit.network, noise.DEGREES[int(fit.noise.which[0])]
+    residual = np.asarray(rows.target - network.means(network, rows.inputs), float)
+
+    def log_likelihood(log_scale):
+        return stats.t.logpdf(residual, degrees, scale=np.exp(log_scale)).sum()
+
+    scale = np.exp(optimize.minimize_scalar(lambda s: -log_likelihood(s), (-3, 1)).x)
+    weight = (degrees + 1) / (degrees + (residual / scale) ** 2)
+    slopes = np.asarray(network._slopes(network, rows.inputs), float)
+    k = int(used.sum())
+    free = np.concatenate([np.repeat(np.asarray(used) > 0, 3), np.ones(6, bool)])
+    free = np.concatenate([free, np.asarray(used) > 0, [True]])
+    precision = np.concatenate([np.full(12, k), np.ones(3), np.full(3, 3), np.full(4, k), [0.01]])
+    curvature = (slopes * weight[:, None]).T @ slopes / scale**2 + np.diag(precision)
+    flat = np.asarray(network._flat(network), float)
+    value = log_likelihood(np.log(scale)) - 0.5 * (precision * flat**2)[free].sum()
+    volume = np.linalg.slogdet(curvature[np.ix_(free, free)])[1]
+    return value - 0.5 * (volume - np.log(precision[free]).sum())
+
+
+def uneven_rows(seed=0, num=NUM_ROWS):
+    """d = a + noise that reaches further where b is large; c a bystander."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(num, 4))
+    x[:, 3] = x[:, 0] + 0.3 * np.exp(0.7 * x[:, 1]) * rng.normal(size=num)
+    return x
+
+
+def test_the_scale_of_noise_is_found_where_it_depends_on_an_input():
+    x = uneven_rows(num=600)
+    residual = jnp.asarray(x[:, 3] - x[:, 0], jnp.float32) / 0.3
+    features = jnp.asarray(np.c_[x[:, :3], np.ones(len(x))], jnp.float32)
+    ones = jnp.ones(len(x))
+    fit = jax.jit(heteroscedastic.fit)(features, residual, ones, jnp.float32(1000.0))
+    np.testing.assert_allclose(fit.weights[:3], [0, 0.7, 0], atol=0.1)
+
+    def loss(v):  # in double precision, by an optimiser that knows nothing of the problem
+        log_scale = (x[:, :3] - x[:, :3].mean(axis=0)) @ v[:3] + v[3]
+        density = stats.t.logpdf(np.asarray(residual, float), 1000, scale=np.exp(log_scale))
+        return 0.5 * (precision * v[:3] ** 2).sum() - density.sum()
+
+    precision = 3 * x[:, :3].var(axis=0) / 0.5**2
+    best = optimize.minimize(loss, np.zeros(4)).x
+    np.testing.assert_allclose(fit.weights[:3], best[:3], atol=2e-3)
+    centred = x[:, :3] - x[:, :3].mean(axis=0)
+    curvature = 2 * 1000 / 1003 * centred.T @ centred + np.diag(precision)
+    volume = np.linalg.slogdet(curvature)[1] - np.log(precision).sum()
+    price = -0.5 * (precision * best[:3] ** 2).sum() - 0.5 * volume
+    assert float(fit.price) == pytest.approx(price, abs=0.1)
+
+
+def test_a_parent_of_the_scale_alone_is_found_and_its_effect_is_drawn(key):
+    data = Dataset(uneven_rows(), NAMES, None, Scaling.of(uneven_rows()))
+    prepared = SCORE.prepare(data)
+    with_b, without = SCORE.log_evidence(prepared, 3, sets("ab", "a"))
+    assert with_b > without + 20
+    assert log_odds(prepared.known[3, 0b11]) > 20
+    graph = np.zeros((1, 4, 4), dtype=np.int8)
+    graph[0, [0, 1], 3] = 1
+    params = SCORE.draw(key, prepared, graph)
+    drawn, graph = jax.tree.map(lambda leaf: jnp.asarray(leaf[0]), (params, graph))
+    scm, rows = SCORE.scm(data), np.zeros((4000, 4), dtype=np.float32)
+    deviation = []
+    for level in (-1.5, 1.5):
+        set_to = jnp.array([True, True, False, False])
+        x = scm.sample(drawn, key, graph, 4000, set_to, rows + [0, np.float32(level), 0, 0])
+        deviation.append(np.asarray(x)[:, 3].std())
+    assert 4 < deviation[1] / deviation[0] < 16  # exp(2.1) = 8
+    residual = scm.abduct(drawn, graph, x)
+    again = scm.predict(drawn, graph, residual, set_to, x)
+    np.testing.assert_allclose(again, x, rtol=1e-3, atol=1e-3)
+
+
+def test_even_noise_pays_little_for_the_doubt():
+    prepared = SCORE.prepare(dataset(kinked_rows()))
+    SCORE.log_evidence(prepared, 3, sets("ab", ""))
+    assert -30 < log_odds(prepared.known[3, 0b11]) < 0
+    assert log_odds(prepared.known[3, 0]) == pytest.approx(0, abs=1e-2)  # no parents, no question
+
+
+def test_rows_that_repeat_one_another_are_never_on_both_sides_of_a_fold():
+    rng = np.random.default_rng(0)
+    values = rng.normal(size=(30, 4))[rng.integers(30, size=200)]
+    folds = np.asarray(crossfit.fold(rng, values, np.ones((200, 4), bool), 2).values)
+    one, other = ({tuple(row) for row in half} for half in folds)
+    assert len(one & other) <= 1  # the one that the cut goes through
+
+
+def test_sums_of_curves_are_a_regression_with_a_prior_worth_one_row():
+    data = dataset(kinked_rows())
+    score = surrogate.Additive()
+    found = score.log_evidence(score.prepare(data), 3, sets("", "a", "ab", "c"))
+    shapes = surrogate.curves(data.scaled).reshape(NUM_ROWS, 4, -1) * NUM_ROWS**0.5
+    by_hand = []
+    for some in ([], [0], [0, 1], [2]):
+        x, y = shapes[:, some].reshape(NUM_ROWS, -1), data.scaled[:, 3]
+        x, y = x - x.mean(axis=0), y - y.mean()
+        covariance = np.eye(NUM_ROWS) + x @ x.T
+        left = y @ np.linalg.solve(covariance, y) / NUM_ROWS
+        volume = np.linalg.slogdet(covariance)[1]
+        by_hand.append(-0.5 * volume - 0.5 * NUM_ROWS * np.log(left))
+    np.testing.assert_allclose(found, by_hand, rtol=1e-6, atol=1e-9)
+    assert found[2] > found[1] > found[0] > found[3]
+
+
+def test_sums_of_curves_know_a_short_cut_to_one_parent_more():
+    additive = surrogate.Additive()
+    moments = additive.prepare(dataset(kinked_rows()))
+    parents = sets("b", "", "ac")
+    found = additive.log_evidence_of_additions(moments, np.array([3, 3, 1]), parents)
+    for node, chosen, row in zip([3, 3, 1], parents, found, strict=True):
+        for j in set(range(4)) - {node, *np.flatnonzero(chosen)}:
+            larger = chosen.copy()
+            larger[j] = True
+            one = additive.log_evidence(moments, node, larger[None])[0]
+            assert row[j] == pytest.approx(one, rel=1e-9, abs=1e-6)
+
+
+def test_the_same_questions_get_the_same_answers():
+    data = dataset(kinked_rows(1))
+    wanted = sets("ab", "a", "abc")
+    once, again = (SCORE.log_evidence(SCORE.prepare(data), 3, wanted) for _ in range(2))
+    np.testing.assert_array_equal(once, again)
+
+
+def test_a_new_fit_does_not_go_on_from_the_networks_of_another():
+    data = dataset(kinked_rows(1))
+    alone = SCORE.log_evidence(SCORE.prepare(data), 3, sets("a"))
+    SCORE.log_evidence(SCORE.prepare(data), 3, sets("ab", "a"))
+    np.testing.assert_array_equal(alone, SCORE.log_evidence(SCORE.prepare(data), 3, sets("a")))
+
+
+def test_a_network_is_handed_on_to_a_larger_set_unchanged():
+    stats_ = SCORE.prepare(dataset(kinked_rows()))
+    SCORE.log_evidence(stats_, 3, sets("ab"))
+    small = stats_.known[3, 0b0011]
+    (_, group), *_ = crossfit.families(np.array([3]), sets("abc"))
+    given = cache.handed_on(group, [[small, None]], 2, SCORE.width)
+    assert given.known.tolist() == [[True, False]]
+    x = np.random.default_rng(0).normal(size=(5, 4)).astype(np.float32)
+    larger = network.Network(*(jnp.asarray(leaf[0, 1, 0]) for leaf in given.networks))
+    smaller = network.Network(*(jnp.asarray(leaf[1]) for leaf in small.networks))
+    np.testing.assert_allclose(
+        network.means(larger, x[:, group.members[0]] * group.used[0]),
+        network.means(smaller, x[:, small.members] * small.used),
+        rtol=1e-5,
+    )
+
+
+def test_units_can_be_changed_and_changed_back(key):
+    keys = jax.random.split(key, 3)
+    x = jax.random.normal(keys[0], (50, 3)) @ jnp.array([[1.0, 2, 0], [0, 1, 0], [0, 0, 1]])
+    by = whitening.whitening(x, x[:, 0], jnp.ones(50), jnp.ones(3))
+    fitted = network.Network(
+        jax.random.normal(keys[1], (3, 4)), jnp.ones(4), jax.random.normal(keys[2], (8,))
+    )
+    rows = whitening.whitened(by, x, x[:, 0], jnp.ones(50), jnp.ones(3))
+    there = whitening.in_engine_units(by, fitted)
+    expected = network.means(fitted, rows.inputs)
+    np.testing.assert_allclose(network.means(there, x), expected, rtol=1e-3, atol=1e-4)
+    back = whitening.in_whitened_units(by, there)
+    for one, other in zip(fitted, back, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-3, atol=1e-4)
+
+
+def test_cells_that_were_set_neither_train_nor_count():
+    values, mask = kinked_rows(), np.zeros((NUM_ROWS, 4), dtype=bool)
+    mask[:40, 3] = True
+    spoiled = values.copy()
+    spoiled[:40, 3] = 3.0
+    one, other = (
+        SCORE.log_evidence(SCORE.prepare(dataset(v, mask)), 3, sets("ab"))[0]
+        for v in (values, spoiled)
+    )
+    assert one == pytest.approx(other, abs=0.05)
+    everything = SCORE.log_evidence(SCORE.prepare(dataset(values)), 3, sets("ab"))[0]
+    assert abs(everything - one) > 1
+
+
+def test_what_was_scored_is_recalled_and_not_trained_again(monkeypatch):
+    data = dataset(kinked_rows())
+    before = SCORE.log_evidence(SCORE.prepare(data), 3, sets("ab"))
+
+    def refuse(*_):
+        raise AssertionError("trained again")
+
+    monkeypatch.setattr(_crossfit, "score", refuse)
+    again = SCORE.log_evidence(SCORE.recall(dataset(kinked_rows())), 3, sets("ab"))
+    np.testing.assert_array_equal(before, again)
+    with pytest.raises(AssertionError, match="trained again"):
+        SCORE.log_evidence(SCORE.recall(dataset(kinked_rows(2))), 3, sets("ab"))
+
+
+def test_a_set_in_doubt_is_trained_again_from_the_larger_one():
+    stats_ = SCORE.prepare(dataset(kinked_rows()))
+    both_, one = sets("ab", "a")
+    nodes = np.array([3])
+    SCORE.log_evidence_of_families(stats_, nodes, one[None])
+    known = stats_.known[3, 0b01]
+    # As if its training had gone badly.
+    ruined = jax.tree.map(np.zeros_like, known.networks)
+    worse = known._replace(
+        networks=ruined,
+        log_posterior=known.log_posterior - 900,
+        log_evidence=np.full(4, -9e9, dtype=np.float32),
+    )
+    stats_.known[3, 0b01] = worse
+    SCORE.log_evidence_of_families(stats_, nodes, both_[None])
+    assert not SCORE.settle(stats_)  # so large a gain is doubted by nobody
+    SCORE.doubt(stats_, nodes, both_[None])
+    assert SCORE.settle(stats_)
+    assert (abs(stats_.known[3, 0b01].log_evidence - known.log_evidence) < 20).all()
+    assert not SCORE.settle(stats_)
+
+
+def test_evidence_of_many_rows_is_coarsened():
+    stats_ = SCORE.prepare(dataset(kinked_rows()))
+    careful = Neural(**vars(SCORE) | {"trusted_rows": NUM_ROWS / 3})
+    plain = SCORE.log_evidence(stats_, 3, sets("ab", "a"))
+    np.testing.assert_allclose(careful.log_evidence(stats_, 3, sets("ab", "a")), plain / 4)
+
+
+def test_residuals_say_which_variable_could_add_most():
+    stats_ = SCORE.prepare(dataset(kinked_rows()))
+    promise = SCORE.promise(stats_, np.array([3, 3]), sets("b", "a"))
+    assert np.argmax(promise[0][:3]) == 0
+    assert np.argmax(promise[1][:3]) == 1
+
+
+def test_residuals_show_a_parent_whose_effect_changes_sign():
+    rng = np.random.default_rng(5)
+    a, b, c = rng.standard_normal((3, NUM_ROWS))
+    d = np.where(a > 0, 1, -1) * (1 + 0.5 * b) + 0.3 * rng.standard_normal(NUM_ROWS)
+    stats_ = SCORE.prepare(dataset(np.stack([a, b, c, d], axis=1)))
+    promise = SCORE.promise(stats_, np.array([3]), sets("a"))[0]
+    assert promise[1] > 10 + promise[2]
+
+
+def test_drawn_functions_explain_the_rows_they_were_trained_on(key):
+    data = dataset(kinked_rows())
+    graph = np.zeros((4, 4), dtype=np.int8)
+    graph[[0, 1], 3] = 1
+    params = SCORE.draw(key, SCORE.prepare(data), np.stack([graph, graph, graph.T * 0]))
+    scm = SCORE.scm(data)
+    assert jax.tree.leaves(params)[0].shape[:2] == (3, 4)
+    rows, unset = data.values.astype(np.float32), np.zeros(data.values.shape, dtype=bool)
+    values = [
+        float(scm.log_prob(jax.tree.map(lambda leaf, k=k: leaf[k], params), g, rows, unset).sum())
+        for k, g in enumerate([graph, graph, 0 * graph])
+    ]
+    assert values[0] != values[1]
+    assert abs(values[0] - values[1]) < 30
+    assert values[0] > values[2] + 100
+
+
+def test_units_that_agree_do_not_keep_functions_from_being_drawn():
+    agreeing = np.full((1, 3, 3), 4.0) + np.diag([0.0, -1e-9, 4.0])
+    root = parameter_draws._inverse_roots(agreeing)[0]
+    assert np.isfinite(root).all()
+    regular = np.diag([4.0, 9.0, 1.0]) + 0.5
+    root = parameter_draws._inverse_roots(regular[None])[0]
+    np.testing.assert_allclose(root @ root.T, np.linalg.inv(regular))
+
+
+def test_a_network_depends_on_its_parents_alone(key):
+    mechanism = Networks(num_members=3)
+    params = mechanism.init(key, 4)
+    graph = jnp.zeros((4, 4)).at[0, 3].set(1).at[1, 2].set(1)
+    x = jax.random.normal(jax.random.fold_in(key, 1), (5, 4))
+    jacobian = jax.jacobian(lambda row: mechanism(params, row[None], graph)[0])(x[0])
+    assert ((np.asarray(graph) != 0) >= (np.asarray(jacobian) != 0).T).all()
+    assert np.asarray(jacobian)[3, 0] != 0
+    one = jnp.stack(
+        [mechanism.node(params, x, graph[:, i], jnp.asarray(i)) for i in range(4)], axis=1
+    )
+    np.testing.assert_allclose(mechanism(params, x, graph), one, rtol=1e-5)
+
+
+@pytest.mark.parametrize("degrees", [3.0, 5.0, 1000.0])
+def test_tailed_noise_is_students_distribution(degrees, key):
+    params = {"log_scale": jnp.log(jnp.array([2.0])), "log_degrees": jnp.log(jnp.array([degrees]))}
+    x = np.linspace(-8, 8, 41)
+    density = np.asarray(Tailed().log_prob(params, jnp.asarray(x, jnp.float32)[:, None]))[:, 0]
+    np.testing.assert_allclose(density, stats.t.logpdf(x, degrees, scale=2.0), atol=2e-4)
+    grid = np.linspace(-400, 400, 200_001)
+    whole = np.exp(np.asarray(Tailed().log_prob(params, jnp.asarray(grid, jnp.float32)[:, None])))
+    assert integrate.trapezoid(whole[:, 0], grid) == pytest.approx(1, abs=1e-3)
+    drawn = np.asarray(Tailed().sample(params, key, (4000, 1)))[:, 0]
+    assert stats.kstest(drawn / 2, stats.t(degrees).cdf).pvalue > 1e-4
+
+
+@pytest.mark.parametrize("which", [0, 3, 4, 15, 27])
+def test_noise_that_leans_to_one_side_has_mean_zero_and_is_found(which, key):
+    """Drawn by the noise, described by the score, integrated by hand."""
+    shape = {"log_degrees": noise.DEGREES[which], "log_skew": noise.SKEW[which]}
+    params = {name: jnp.log(jnp.array([value])) for name, value in shape.items()}
+    params["log_scale"] = jnp.log(jnp.array([0.5]))
+    grid = np.sinh(np.linspace(-9, 9, 20_001))
+    density = np.exp(np.asarray(Tailed().log_prob(params, jnp.asarray(grid, jnp.float32)[:, None])))
+    assert integrate.trapezoid(density[:, 0], grid) == pytest.approx(1, abs=1e-3)
+    assert integrate.trapezoid(density[:, 0] * grid, grid) == pytest.approx(0, abs=5e-3)
+    told = noise.log_density(jnp.asarray(grid, jnp.float32) / 0.5, jnp.asarray(which))
+    np.testing.assert_allclose(np.exp(told) / 0.5, density[:, 0], atol=1e-4)
+    cumulative = integrate.cumulative_trapezoid(density[:, 0], grid, initial=0)
+    drawn = np.asarray(Tailed().sample(params, key, (4000, 1)))[:, 0]
+    assert stats.kstest(drawn, lambda x: np.interp(x, grid, cumulative)).pvalue > 1e-4
+    found, value = jax.jit(noise.fit)(jnp.asarray(drawn), jnp.ones(4000))
+    assert float(found.scale) == pytest.approx(0.5, rel=0.2)
+    assert value >= np.log(np.interp(drawn, grid, density[:, 0])).sum() - 1
+    np.testing.assert_allclose(noise.SKEW[int(found.which)], noise.SKEW[which], rtol=0.4)
+
+
+def test_settings_that_make_no_sense_are_refused():
+    with pytest.raises(InputError, match="num_folds is 1"):
+        Neural(num_folds=1)
+    with pytest.raises(InputError, match="trusted_rows is 0"):
+        Neural(trusted_rows=0.0)
+
+
+def test_views_learn_from_the_same_networks_and_differ_in_the_noise_only():
+    views = Neural(**vars(SCORE) | {"hedged": True}).views()
+    assert [(view.uneven, view.skewed) for view in views] == [
+        (True, False),
+        (False, False),
+        (True, True),
+    ]
+    assert Neural(hedged=False, skewed=True).views() == (Neural(hedged=False, skewed=True),)
+    stats_ = views[0].prepare(dataset(uneven_rows()))
+    first = views[0].log_evidence(stats_, 3, sets("ab"))
+    before = dict(stats_.known)
+    others = [view.log_evidence(stats_, 3, sets("ab")) for view in views[1:]]
+    assert all(stats_.known[address] is family for address, family in before.items())
+    assert others[0] < first - 20  # one scale does not suit these rows
+    assert abs(others[1] - first) < 20  # and a skew is not needed
