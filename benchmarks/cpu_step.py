@@ -56,7 +56,7 @@ def time_step(method: BayesDAG, d: int, repeats: int) -> tuple[float, float]:
     context = chains.context([data], Constraints.free(names))
     keys = jax.random.key(0)[None]
     state = jax.jit(jax.vmap(lambda key: method.start(key, *rows.shape)))(keys)
-    schedule, kernel = loop.Schedule(10**6, 1, 1), chains.Together(method)
+    schedule, kernel = loop.Schedule(10**6, 1, 1), chains.StackedDatasets(method)
     progress = loop._begin(keys, kernel, state, context, schedule)
     started = time.process_time()
     progress = loop.advance(keys, kernel, progress, context, schedule, 2)

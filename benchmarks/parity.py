@@ -79,7 +79,7 @@ def curves(method, train, test, truth, options):
     state = jax.jit(jax.vmap(lambda key: method.start(key, *train.shape)))(keys)
     a_epoch = -(-len(train) // method.batch_size)
     schedule = loop.Schedule(10**6, 1, 1)
-    kernel = chains.Together(method)
+    kernel = chains.StackedDatasets(method)
     progress = loop._begin(keys, kernel, state, context, schedule)
     started = time.perf_counter()
     for epoch in range(0, options.epochs + 1, options.every):
@@ -100,7 +100,7 @@ def curves(method, train, test, truth, options):
 def moved(method, keys, progress, context, moves):
     """Chains after some steps of p and Θ on batches of 500 rows, with φ and σ at rest."""
     resting = dataclasses.replace(method, learning_rate=0.0, batch_size=500)
-    kernel, schedule = chains.Together(resting), loop.Schedule(10**6, 1, 1)
+    kernel, schedule = chains.StackedDatasets(resting), loop.Schedule(10**6, 1, 1)
     own = jax.vmap(lambda key: jax.random.fold_in(key, progress.step))(keys)
     before = jax.tree.map(jnp.copy, progress.state)
     begun = loop._begin(own, kernel, before, context, schedule)

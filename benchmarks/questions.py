@@ -24,7 +24,7 @@ from run import about
 import bayesdag
 from bayesdag.data import Dataset, Scaling
 from bayesdag.model.mechanisms.linear import Linear
-from bayesdag.model.mechanisms.neural import Neural
+from bayesdag.model.mechanisms.neural import NeuralMechanism
 from bayesdag.model.noises.gaussian import Gaussian
 from bayesdag.model.scm import SCM
 from bayesdag.posterior import Posterior, from_draws
@@ -60,7 +60,7 @@ def time_files(folder: Path) -> list[dict]:
 def time_effects() -> list[dict]:
     """One effect each from linear and neural draws of 50 variables."""
     rows = []
-    for name, mechanism in {"linear": Linear(), "neural": Neural()}.items():
+    for name, mechanism in {"linear": Linear(), "neural": NeuralMechanism()}.items():
         posterior = posterior_of(mechanism, d=50)
         paths = posterior.path_probabilities()
         cause, outcome = paths.stack().idxmax()

@@ -184,7 +184,7 @@ class StartAt:
         ranks = np.stack([potentials for _, potentials in pairs])
         self.potentials = 0.05 * (ranks - ranks.mean(axis=1, keepdims=True))
 
-    def resume(self, progress: loop.Progress) -> loop.Progress:
+    def resume(self, progress: loop.RunState) -> loop.RunState:
         """The beginning, elsewhere."""
         state: Any = progress.state
         position = np.broadcast_to(self.potentials[:, None], state.potentials.position.shape)
@@ -249,7 +249,7 @@ def _seconds(method: Any, d: int = 10, repeats: int = 5) -> float:
     context = chains.context([data], Constraints.free(data.names))
     keys = jax.random.key(0)[None]
     state = jax.jit(jax.vmap(lambda key: method.start(key, 5000, d)))(keys)
-    schedule, kernel = loop.Schedule(10**6, 1, 1), chains.Together(method)
+    schedule, kernel = loop.Schedule(10**6, 1, 1), chains.StackedDatasets(method)
     progress = loop._begin(keys, kernel, state, context, schedule)
     best = float("inf")
     for stop in range(2, 2 + 3 * (repeats + 1), 3):

@@ -7,7 +7,7 @@ from bayesdag.methods.bayesdag import BayesDAG
 from bayesdag.methods.joint import Joint
 from bayesdag.model.mechanisms.linear import Linear
 from bayesdag.sgmcmc.mask_gradients import StraightThrough
-from bayesdag.sgmcmc.mask_moves import Averaged, Flips
+from bayesdag.sgmcmc.mask_moves import AveragedMasks, Flips
 from bayesdag.sgmcmc.samplers.adam_sghmc import AdamSGHMC
 
 ROWS = {"linear": (1000, 500), "mlp": (5000, 1000), "trial": (600, 50)}  # to learn from, held out
@@ -18,7 +18,7 @@ DEFAULT = f"{SWAPS}, annealed"  # what `Joint()` does
 FIGURE = (VI, VI_ANNEALED, PRINTED)
 FROM_TRUTH = (SWAPS, VI)
 _HEAT = 3000.0  # of annealed engines at the first step
-_AS_PRINTED = {"masks": Averaged(estimate=StraightThrough()), "num_swaps": 0}
+_AS_PRINTED = {"masks": AveragedMasks(estimate=StraightThrough()), "num_swaps": 0}
 _LINEAR = Linear(intercept=False, init_scale=0.1)
 
 
@@ -55,7 +55,7 @@ def timed() -> dict[str, Any]:
 def _engines(**shared: Any) -> dict[str, Any]:
     """Both engines of the paper and the remedies, at equal settings."""
     printed = Joint(**shared, **_AS_PRINTED, order_gradient=True, start_heat=1.0)
-    averaged = replace(printed, masks=Averaged())
+    averaged = replace(printed, masks=AveragedMasks())
     flips = replace(printed, masks=Flips())
     swaps = replace(flips, num_swaps=1)
     alone = replace(swaps, order_gradient=False)
@@ -72,6 +72,6 @@ def _engines(**shared: Any) -> dict[str, Any]:
         "flips and swaps of the order": swaps,
         "flips of the mask": flips,
         "self-normalised slopes": averaged,
-        "+ 4 logit steps a step": replace(averaged, masks=Averaged(num_steps=4)),
+        "+ 4 logit steps a step": replace(averaged, masks=AveragedMasks(num_steps=4)),
         "+ larger adaptive logit steps": replace(averaged, logit_sampler=larger),
     }

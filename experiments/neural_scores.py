@@ -29,9 +29,9 @@ from bayesdag.datasets.synthetic import Synthetic
 from bayesdag.exact.bitsets import members
 from bayesdag.methods.exact import Exact, _log_weights
 from bayesdag.scores._neural.cache import Trained, log_evidence
-from bayesdag.scores._neural.surrogate import Additive
+from bayesdag.scores._neural.surrogate import AdditiveSurrogate
 from bayesdag.scores.bge import BGe
-from bayesdag.scores.neural import Neural
+from bayesdag.scores.neural import NeuralScore
 
 HERE = Path(__file__).parent / "results"
 NUM_VARIABLES, NUM_DRAWS = 6, 400
@@ -88,7 +88,7 @@ def _last_layer(family: Trained) -> np.ndarray:
 
 def trained(data: Dataset, seed: int) -> dict[tuple[int, int], Trained]:
     """Networks of every node with every parent set, smaller sets first."""
-    score = Neural(trusted_rows=np.inf, seed=seed)
+    score = NeuralScore(trusted_rows=np.inf, seed=seed)
     stats = score.prepare(data)
     sets = members(NUM_VARIABLES)
     for size in range(NUM_VARIABLES):
@@ -172,7 +172,7 @@ def measure(name: str, seed: int, num_bags: int) -> list[dict[str, Any]]:
         bags = [rng.integers(n, size=n) for _ in range(num_bags)]
         several = [trained(replace(data, values=data.values[rows]), 0) for rows in bags]
         note(f"{num_bags} bags", np.inf, [tables(k, EVIDENCE[NEURAL]) for k in several])
-    note("sums of curves", np.inf, [cheap_tables(Additive(), data)])
+    note("sums of curves", np.inf, [cheap_tables(AdditiveSurrogate(), data)])
     note("linear (BGe)", np.inf, [cheap_tables(BGe(), data)])
     return cells
 

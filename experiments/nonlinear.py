@@ -41,7 +41,7 @@ from bayesdag.methods.bagged import Bagged
 from bayesdag.methods.bayesdag import BayesDAG
 from bayesdag.methods.collapsed import Collapsed
 from bayesdag.methods.joint import Joint
-from bayesdag.scores.neural import Neural
+from bayesdag.scores.neural import NeuralScore
 
 HERE = Path(__file__).parent
 SAMPLED = {
@@ -91,7 +91,7 @@ class Task(NamedTuple):
 
 def neural(**settings: Any) -> Collapsed:
     """The collapsed engine with the learned score."""
-    return dataclasses.replace(Collapsed.PRESETS["neural"], score=Neural(**settings))
+    return dataclasses.replace(Collapsed.PRESETS["neural"], score=NeuralScore(**settings))
 
 
 def judged(posterior: Any, truth: np.ndarray, seconds: float) -> dict[str, Any]:
@@ -220,7 +220,7 @@ def batches(method: Any, missing: list[Task]) -> Iterator[list[Task]]:
         yield [task for task in missing if task.source.train.values.shape == shape]
 
 
-def tell(task: Task, cell: dict[str, Any]) -> None:
+def report(task: Task, cell: dict[str, Any]) -> None:
     """A line on the terminal."""
     told = {k: round(cell[k], 3) for k in ("shd", "f1", "num_edges", "seconds")}
     stages = {k: round(v, 1) for k, v in cell.get("stages", {}).items()}

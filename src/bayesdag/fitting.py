@@ -14,7 +14,7 @@ from bayesdag.errors import InputError, KnowledgeError
 from bayesdag.graphs import is_acyclic
 from bayesdag.knowledge import Constraints, Knowledge
 from bayesdag.posterior import Posterior
-from bayesdag.runs.checkpoint import Checkpoint, Keeper, Together
+from bayesdag.runs.checkpoint import Checkpoint, Keeper, MonitorGroup
 from bayesdag.types import Method, Monitor
 
 DEFAULT_METHOD = "auto"
@@ -196,14 +196,18 @@ def name_of(method: Method) -> str:
 def check(method: Method, data: Dataset, knowledge: Constraints) -> None:
     """Refuse, before anything runs, what the method cannot honour."""
     name = name_of(method)
-    refused = sorted(knowledge.kinds - method.honours)
+    refused = sorted(knowledge.kinds - method.supported_constraints)
     if refused:
-        able = [n for n in plugins.names("methods") if knowledge.kinds <= _honours(n)]
+        able = [n for n in plugins.names("methods") if knowledge.kinds <= _supported_constraints(n)]
         raise KnowledgeError(
             f"method {name!r} cannot honour {' and '.join(refused)} edges; "
             f"drop them or use one of: {', '.join(able)}"
         )
-    if data.interventions is not None and data.interventions.any() and not method.interventions:
+    if (
+        data.interventions is not None
+        and data.interventions.any()
+        and not method.supports_interventions
+    ):
         raise InputError(
             f"method {name!r} cannot use interventional data; drop those rows or choose a "
             "method that can (bayesdag methods)"
@@ -233,11 +237,11 @@ def _watch(
     """All that watch the run; a checkpoint is further on than what a keeper holds."""
     file = None if checkpoint is None else Checkpoint(Path(checkpoint), stamp)
     watching = tuple(m for m in (file, keeper, monitor) if m is not None)
-    return Together(watching) if watching else None
+    return MonitorGroup(watching) if watching else None
 
 
-def _honours(name: str) -> frozenset[str]:
-    return plugins.load("methods", name).honours
+def _supported_constraints(name: str) -> frozenset[str]:
+    return plugins.load("methods", name).supported_constraints
 
 
 def _preset(method: Any, name: str, preset: str) -> Method:

@@ -59,10 +59,10 @@ class Mechanism(Protocol):
 
 
 @runtime_checkable
-class Spreading(Protocol):
+class Heteroscedastic(Protocol):
     """A mechanism that says how far the noise reaches, too, given the parents."""
 
-    def node_spread(self, params: Params, x: Rows, parents: Shaped[Array, " d"], i: Any) -> Array:
+    def node_scale(self, params: Params, x: Rows, parents: Shaped[Array, " d"], i: Any) -> Array:
         """Factor of the noise of variable `i` in every row."""
         ...
 
@@ -179,10 +179,10 @@ class Monitor(Protocol):
 
 
 @runtime_checkable
-class Told(Protocol):
+class StatusReporter(Protocol):
     """A monitor that also wants to hear of work that is not counted in steps."""
 
-    def tell(self, words: str) -> None:
+    def report(self, words: str) -> None:
         """What is being done, and how much of it is done."""
         ...
 
@@ -191,13 +191,13 @@ class Told(Protocol):
 class Method(Protocol):
     """Turns data and knowledge into a Posterior; a frozen dataclass of its settings.
 
-    `honours` names the kinds of knowledge the method obeys by construction, out of
+    `supported_constraints` names the kinds of knowledge the method obeys by construction, out of
     "required", "forbidden" and "beliefs"; the others are refused before it starts.
-    `interventions` says whether it can drop the likelihood of cells set by an experimenter.
+    `supports_interventions` says whether it drops the likelihood of cells that were set.
     """
 
-    honours: ClassVar[frozenset[str]]
-    interventions: ClassVar[bool]
+    supported_constraints: ClassVar[frozenset[str]]
+    supports_interventions: ClassVar[bool]
 
     def min_rows(self, d: int) -> int:
         """Fewest rows the method can work with."""

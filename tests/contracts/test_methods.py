@@ -89,7 +89,7 @@ def test_relabelling_the_columns_relabels_the_answer(name):
 @pytest.mark.parametrize("kind", KINDS)
 def test_knowledge_is_honoured_in_every_draw_or_refused_by_name(name, kind):
     constraints = Knowledge.read(KINDS[kind]).bind(NAMES)
-    refused = constraints.kinds - plugins.load("methods", name).honours
+    refused = constraints.kinds - plugins.load("methods", name).supported_constraints
     if refused:
         with pytest.raises(KnowledgeError, match=sorted(refused)[0]):
             fitted(name, kind)

@@ -296,7 +296,7 @@ def test_a_linear_effect_is_the_sum_over_paths_in_every_individual():
     weights = np.array([[0, 2.0, 0.5], [0, 0, -1.0], [0, 0, 0]])
     truth = Truth(
         graph=(weights != 0).astype(np.int8),
-        functions=tuple(_mechanisms.Linear(w[w != 0]) for w in weights.T),
+        functions=tuple(_mechanisms.LinearFunctions(w[w != 0]) for w in weights.T),
         noise=_noises.gaussian,
         noise_scale=np.ones(3),
     )

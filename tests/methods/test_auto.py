@@ -7,7 +7,7 @@ from bayesdag import fit, read
 from bayesdag.data.linearity import Linearity, _curvature, linearity
 from bayesdag.methods import auto
 from bayesdag.methods.auto import Auto
-from bayesdag.scores.neural import Neural
+from bayesdag.scores.neural import NeuralScore
 from tests.toys import toy_frame
 
 QUICK = Auto.PRESETS["quick"]
@@ -44,7 +44,7 @@ def test_many_curved_variables_get_linear_functions_and_a_warning(monkeypatch):
 def test_curved_data_get_learned_functions_and_the_result_says_why():
     chosen, notes = Auto().choose(4, linearity(read(curved_frame())))
     assert chosen == Auto().curved
-    assert chosen.score == Neural()
+    assert chosen.score == NeuralScore()
     assert "chosen: collapsed with neural functions, because the data do not look lin" in notes[0]
     assert "corrected p-value" in notes[0]
 
@@ -52,7 +52,7 @@ def test_curved_data_get_learned_functions_and_the_result_says_why():
 @pytest.mark.slow
 def test_curved_data_are_fitted_with_learned_functions(tmp_path):
     posterior = fit(curved_frame(), QUICK)
-    assert posterior.provenance["chosen"]["score"]["plugin"] == "scores.neural:Neural"
+    assert posterior.provenance["chosen"]["score"]["plugin"] == "scores.neural:NeuralScore"
     assert (
         posterior.edge_matrix()[posterior.names.index("soil"), posterior.names.index("crop")] > 0.5
     )

@@ -1,4 +1,4 @@
-"""The yardsticks: orders by chance, by variance and by R², then regression."""
+"""The baselines: orders by chance, by variance and by R², then regression."""
 
 import jax
 import numpy as np
@@ -127,7 +127,7 @@ def test_the_number_of_draws_is_a_setting(method):
 @ALL
 def test_fit_runs_it_and_says_that_it_is_a_yardstick(method):
     posterior = fit(chain(), method)
-    assert any(line.startswith("yardstick") for line in posterior.describe())
+    assert any(line.startswith("baseline") for line in posterior.describe())
 
 
 @ALL

@@ -25,7 +25,7 @@ from bayesdag.runs.checkpoint import Checkpoint
 from bayesdag.sgmcmc import chains, dagspace, mask_gradients, mask_moves, order_moves, reweighting
 from bayesdag.sgmcmc.mask_gradients import LeaveOneOut, MaskDraws, SelfNormalised
 from bayesdag.sgmcmc.mask_moves import Flips
-from bayesdag.sgmcmc.node_energies import Place, stand
+from bayesdag.sgmcmc.node_energies import Place, chain_context
 from bayesdag.sgmcmc.samplers.adam_sghmc import AdamSGHMC
 from tests.toys import toy_frame
 
@@ -219,7 +219,7 @@ def test_flips_and_swaps_visit_graphs_as_often_as_enumeration_says(key):
     def step(carry, key):
         potentials, mask = carry
         keys = jax.random.split(key, 3)
-        here = stand(keys[0], ENERGY, potentials, mask, params, context.support, batch)
+        here = chain_context(keys[0], ENERGY, potentials, mask, params, context.support, batch)
         _, mask = Flips()(keys[1], Held(mask), mask, here, AdamSGHMC(), 1.0)
         potentials, mask, _ = order_moves.swap(keys[2], potentials, mask, here)
         return (potentials, mask), mask * dagspace.order(potentials)

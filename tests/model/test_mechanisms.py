@@ -6,9 +6,13 @@ import numpy as np
 import pytest
 
 from bayesdag.model.mechanisms.linear import Linear
-from bayesdag.model.mechanisms.neural import Neural
+from bayesdag.model.mechanisms.neural import NeuralMechanism
 
-MECHANISMS = [Linear(), Neural(width=7, normalise=False), Neural(width=7, edge_weights=True)]
+MECHANISMS = [
+    Linear(),
+    NeuralMechanism(width=7, normalise=False),
+    NeuralMechanism(width=7, edge_weights=True),
+]
 every_mechanism = pytest.mark.parametrize("mechanism", MECHANISMS, ids=str)
 D, N = 4, 6
 
@@ -64,7 +68,7 @@ def wide(network, output):
 @pytest.mark.parametrize("edge_weights", [False, True])
 def test_the_factored_network_is_the_wide_one(edge_weights, graph, key):
     """ζ(u_i, Σ_j G_ji ℓ(u_j, x_j)) with one-hot inputs of width 2d and d outputs, one kept."""
-    mechanism = Neural(width=7, edge_weights=edge_weights)
+    mechanism = NeuralMechanism(width=7, edge_weights=edge_weights)
     params, x = mechanism.init(key, D), np.asarray(jax.random.normal(key, (N, D)))
     inner = wide(params["inner"], np.asarray(params["inner"]["output"]))
     outer = wide(params["outer"], np.asarray(params["outer"]["output"]).T)
@@ -84,7 +88,7 @@ def test_the_factored_network_is_the_wide_one(edge_weights, graph, key):
 
 
 def test_the_network_has_the_published_size_and_start(key):
-    params = Neural(edge_weights=True).init(key, 20)
+    params = NeuralMechanism(edge_weights=True).init(key, 20)
     assert params["inner"]["input"].shape == (20, 80)
     assert float(jnp.abs(params["inner"]["input"]).max()) <= 40**-0.5
     assert float(jnp.abs(params["outer"]["output"]).max()) <= 80**-0.5

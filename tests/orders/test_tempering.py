@@ -134,11 +134,11 @@ def test_exchanges_keep_the_posterior_of_every_rung(world, seed):
         assert surprise(found, softmax(beta * exact.ravel()), num) < 4.5
 
 
-def run(key, table, start: np.ndarray) -> loop.Progress:
+def run(key, table, start: np.ndarray) -> loop.RunState:
     """Ladders of three rungs that all start from one order; shared, as compiling is what costs."""
     starts = np.tile(start, (64, 3, 1))
     state = tempering.init(table, starts, np.zeros((64, 3), dtype=int))
-    context = tempering.Context(table, tempering.ladders(64, 3, 4.0))
+    context = tempering.TemperingContext(table, tempering.ladders(64, 3, 4.0))
     return loop.run(key, tempering.OrderChains(), state, context, loop.Schedule(20, 400, 1))
 
 

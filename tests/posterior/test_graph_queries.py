@@ -67,7 +67,7 @@ def test_the_error_of_a_probability_is_its_spread_over_repetitions(seed):
     last = np.maximum.accumulate(np.where(~stay, np.arange(400), 0), axis=2)
     edge = np.take_along_axis(fresh, last, axis=2)
     weights = np.full((4, 400), 1 / 1600)
-    found = [estimates.share(values, weights, with_error=True) for values in edge]
+    found = [estimates.probability(values, weights, with_error=True) for values in edge]
     spread = np.std([f.value for f in found])
     stated = np.array([f.error for f in found])
     assert spread > 3 * np.sqrt(0.3 * 0.7 / 1600)
@@ -79,21 +79,23 @@ def test_the_error_under_unequal_weights_is_its_spread_over_repetitions(seed):
     weights = rng.exponential(size=(500, 1, 300))
     weights /= weights.sum(axis=(1, 2), keepdims=True)
     edge = rng.random((500, 1, 300)) < 0.4
-    found = [estimates.share(e, w, with_error=True) for e, w in zip(edge, weights, strict=True)]
+    found = [
+        estimates.probability(e, w, with_error=True) for e, w in zip(edge, weights, strict=True)
+    ]
     spread = np.std([f.value for f in found])
     assert np.mean([f.error for f in found]) == pytest.approx(spread, rel=4 / np.sqrt(1000))
 
 
 def test_an_edge_never_drawn_still_has_an_error():
     weights = np.full((2, 50), 0.01)
-    found = estimates.share(np.zeros((2, 50)), weights, with_error=True)
+    found = estimates.probability(np.zeros((2, 50)), weights, with_error=True)
     assert found.value == 0
     assert 0.005 < found.error < 0.02
 
 
 def test_chains_that_disagree_make_a_large_error():
     split = np.repeat([[0.0], [1.0], [0.0], [1.0]], 100, axis=1)
-    found = estimates.share(split, np.full((4, 100), 1 / 400), with_error=True)
+    found = estimates.probability(split, np.full((4, 100), 1 / 400), with_error=True)
     assert found.error > 0.15
 
 

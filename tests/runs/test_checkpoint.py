@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from bayesdag.errors import FileFormatError
-from bayesdag.runs.checkpoint import Checkpoint, Together
-from bayesdag.runs.progress import Progress
+from bayesdag.runs.checkpoint import Checkpoint, MonitorGroup
+from bayesdag.runs.progress import ProgressLine
 from bayesdag.types import Monitor
 
 
@@ -59,10 +59,10 @@ def test_states_are_kept_now_and_then_and_at_the_end(tmp_path):
 
 def test_several_monitors_act_as_one(tmp_path, capsys):
     keeper = Checkpoint(tmp_path / "a", {})
-    with Progress() as progress:
-        both = Together((progress, keeper))
+    with ProgressLine() as progress:
+        both = MonitorGroup((progress, keeper))
         assert isinstance(both, Monitor)
-        both.tell("search: 7 sets")
+        both.report("search: 7 sets")
         assert progress._line.tasks[0].description == "search: 7 sets"
         both.chunk(1, 2, state(1), {"energy": 3.5, "expected_edges": 2.0})
         assert int(both.resume(state(0)).step) == 1

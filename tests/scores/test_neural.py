@@ -9,7 +9,7 @@ from scipy import integrate, optimize, stats
 from bayesdag.data import Dataset, Scaling
 from bayesdag.errors import InputError
 from bayesdag.model.mechanisms.networks import Networks
-from bayesdag.model.noises.skewed_student_t import Tailed
+from bayesdag.model.noises.skewed_student_t import SkewedStudentT
 from bayesdag.scores._neural import (
     cache,
     crossfit,
@@ -20,9 +20,11 @@ from bayesdag.scores._neural import (
     surrogate,
     whitening,
 )
-from bayesdag.scores.neural import Neural
+from bayesdag.scores.neural import NeuralScore
 
-SCORE = Neural(width=3, num_folds=2, num_starts=2, rough_steps=6, fine_steps=6, trusted_rows=np.inf)
+SCORE = NeuralScore(
+    width=3, num_folds=2, num_starts=2, rough_steps=6, fine_steps=6, trusted_rows=np.inf
+)
 NAMES = ("a", "b", "c", "d")
 NUM_ROWS = 240
 
@@ -185,7 +187,7 @@ def test_rows_that_repeat_one_another_are_never_on_both_sides_of_a_fold():
 
 def test_sums_of_curves_are_a_regression_with_a_prior_worth_one_row():
     data = dataset(kinked_rows())
-    score = surrogate.Additive()
+    score = surrogate.AdditiveSurrogate()
     found = score.log_evidence(score.prepare(data), 3, sets("", "a", "ab", "c"))
     shapes = surrogate.curves(data.scaled).reshape(NUM_ROWS, 4, -1) * NUM_ROWS**0.5
     by_hand = []
@@ -201,7 +203,7 @@ def test_sums_of_curves_are_a_regression_with_a_prior_worth_one_row():
 
 
 def test_sums_of_curves_know_a_short_cut_to_one_parent_more():
-    additive = surrogate.Additive()
+    additive = surrogate.AdditiveSurrogate()
     moments = additive.prepare(dataset(kinked_rows()))
     parents = sets("b", "", "ac")
     found = additive.log_evidence_of_additions(moments, np.array([3, 3, 1]), parents)
@@ -312,7 +314,7 @@ def test_a_set_in_doubt_is_trained_again_from_the_larger_one():
 
 def test_evidence_of_many_rows_is_coarsened():
     stats_ = SCORE.prepare(dataset(kinked_rows()))
-    careful = Neural(**vars(SCORE) | {"trusted_rows": NUM_ROWS / 3})
+    careful = NeuralScore(**vars(SCORE) | {"trusted_rows": NUM_ROWS / 3})
     plain = SCORE.log_evidence(stats_, 3, sets("ab", "a"))
     np.testing.assert_allclose(careful.log_evidence(stats_, 3, sets("ab", "a")), plain / 4)
 
@@ -377,12 +379,16 @@ def test_a_network_depends_on_its_parents_alone(key):
 def test_tailed_noise_is_students_distribution(degrees, key):
     params = {"log_scale": jnp.log(jnp.array([2.0])), "log_degrees": jnp.log(jnp.array([degrees]))}
     x = np.linspace(-8, 8, 41)
-    density = np.asarray(Tailed().log_prob(params, jnp.asarray(x, jnp.float32)[:, None]))[:, 0]
+    density = np.asarray(SkewedStudentT().log_prob(params, jnp.asarray(x, jnp.float32)[:, None]))[
+        :, 0
+    ]
     np.testing.assert_allclose(density, stats.t.logpdf(x, degrees, scale=2.0), atol=2e-4)
     grid = np.linspace(-400, 400, 200_001)
-    whole = np.exp(np.asarray(Tailed().log_prob(params, jnp.asarray(grid, jnp.float32)[:, None])))
+    whole = np.exp(
+        np.asarray(SkewedStudentT().log_prob(params, jnp.asarray(grid, jnp.float32)[:, None]))
+    )
     assert integrate.trapezoid(whole[:, 0], grid) == pytest.approx(1, abs=1e-3)
-    drawn = np.asarray(Tailed().sample(params, key, (4000, 1)))[:, 0]
+    drawn = np.asarray(SkewedStudentT().sample(params, key, (4000, 1)))[:, 0]
     assert stats.kstest(drawn / 2, stats.t(degrees).cdf).pvalue > 1e-4
 
 
@@ -393,13 +399,15 @@ def test_noise_that_leans_to_one_side_has_mean_zero_and_is_found(which, key):
     params = {name: jnp.log(jnp.array([value])) for name, value in shape.items()}
     params["log_scale"] = jnp.log(jnp.array([0.5]))
     grid = np.sinh(np.linspace(-9, 9, 20_001))
-    density = np.exp(np.asarray(Tailed().log_prob(params, jnp.asarray(grid, jnp.float32)[:, None])))
+    density = np.exp(
+        np.asarray(SkewedStudentT().log_prob(params, jnp.asarray(grid, jnp.float32)[:, None]))
+    )
     assert integrate.trapezoid(density[:, 0], grid) == pytest.approx(1, abs=1e-3)
     assert integrate.trapezoid(density[:, 0] * grid, grid) == pytest.approx(0, abs=5e-3)
     told = noise.log_density(jnp.asarray(grid, jnp.float32) / 0.5, jnp.asarray(which))
     np.testing.assert_allclose(np.exp(told) / 0.5, density[:, 0], atol=1e-4)
     cumulative = integrate.cumulative_trapezoid(density[:, 0], grid, initial=0)
-    drawn = np.asarray(Tailed().sample(params, key, (4000, 1)))[:, 0]
+    drawn = np.asarray(SkewedStudentT().sample(params, key, (4000, 1)))[:, 0]
     assert stats.kstest(drawn, lambda x: np.interp(x, grid, cumulative)).pvalue > 1e-4
     found, value = jax.jit(noise.fit)(jnp.asarray(drawn), jnp.ones(4000))
     assert float(found.scale) == pytest.approx(0.5, rel=0.2)
@@ -409,19 +417,21 @@ def test_noise_that_leans_to_one_side_has_mean_zero_and_is_found(which, key):
 
 def test_settings_that_make_no_sense_are_refused():
     with pytest.raises(InputError, match="num_folds is 1"):
-        Neural(num_folds=1)
+        NeuralScore(num_folds=1)
     with pytest.raises(InputError, match="trusted_rows is 0"):
-        Neural(trusted_rows=0.0)
+        NeuralScore(trusted_rows=0.0)
 
 
 def test_views_learn_from_the_same_networks_and_differ_in_the_noise_only():
-    views = Neural(**vars(SCORE) | {"hedged": True}).views()
+    views = NeuralScore(**vars(SCORE) | {"hedged": True}).views()
     assert [(view.uneven, view.skewed) for view in views] == [
         (True, False),
         (False, False),
         (True, True),
     ]
-    assert Neural(hedged=False, skewed=True).views() == (Neural(hedged=False, skewed=True),)
+    assert NeuralScore(hedged=False, skewed=True).views() == (
+        NeuralScore(hedged=False, skewed=True),
+    )
     stats_ = views[0].prepare(dataset(uneven_rows()))
     first = views[0].log_evidence(stats_, 3, sets("ab"))
     before = dict(stats_.known)

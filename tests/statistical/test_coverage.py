@@ -7,7 +7,7 @@ import pytest
 from bayesdag import graphs, random
 from bayesdag.data import Dataset, Scaling
 from bayesdag.methods.exact import Exact
-from bayesdag.scores.bge import BGe, Stats
+from bayesdag.scores.bge import BGe, BGeStats
 from tests.statistical import kit
 
 D = 4
@@ -35,7 +35,7 @@ def simulate(key, exact: Exact, dags, mass) -> tuple[Dataset, np.ndarray]:
     key_graph, key_functions, key_rows = jax.random.split(key, 3)
     graph = dags[random.generator(key_graph).choice(len(dags), p=mass)]
     none = np.zeros(1, dtype=np.int64)
-    prior = Stats(
+    prior = BGeStats(
         np.zeros(D, dtype=np.int64), none, np.zeros((1, D)), 0.5 * np.eye(D)[None], D + 2.0, 0.5
     )
     params = exact.score.draw(key_functions, prior, graph[None])

@@ -13,7 +13,7 @@ from bayesdag.methods.exact import Exact
 from bayesdag.model.priors.density import DensityGrid
 from bayesdag.model.priors.fair import FairInDegree
 from bayesdag.model.priors.uniform import Uniform
-from bayesdag.scores.bge import BGe, Stats
+from bayesdag.scores.bge import BGe, BGeStats
 from tests.statistical import kit
 
 D = 3
@@ -46,7 +46,7 @@ def simulate(key, exact: Exact, num_rows: int):
     key_graph, key_functions, key_rows = jax.random.split(key, 3)
     graph = prior_graph(random.generator(key_graph), exact)
     group, none = np.zeros(D, dtype=np.int64), np.zeros(1, dtype=np.int64)
-    prior = Stats(group, none, np.zeros((1, D)), 0.5 * np.eye(D)[None], D + 2.0, 0.5)
+    prior = BGeStats(group, none, np.zeros((1, D)), 0.5 * np.eye(D)[None], D + 2.0, 0.5)
     params = exact.score.draw(key_functions, prior, graph)
     mechanism, noise = params["mechanism"], np.exp(params["noise"]["log_scale"][0])
     rng = random.generator(key_rows)

@@ -47,13 +47,13 @@ def fit(
     from bayesdag import fitting
     from bayesdag.cli.truth import beside_the_truth, read_edges
     from bayesdag.data import read
-    from bayesdag.runs.progress import Progress
+    from bayesdag.runs.progress import ProgressLine
 
     check_suffix(out)
     data = read(table, interventions=path_or_name(interventions), scaling=scaling)
     graph = None if truth is None else read_edges(truth, data.names)
     partial = out.with_name(f"{out.name}.partial")
-    with Progress() as progress:
+    with ProgressLine() as progress:
         posterior = fitting.fit(
             data,
             method or fitting.DEFAULT_METHOD,
@@ -88,12 +88,12 @@ def extend(
     from bayesdag import fitting
     from bayesdag.data import read
     from bayesdag.posterior import load
-    from bayesdag.runs.progress import Progress
+    from bayesdag.runs.progress import ProgressLine
 
     check_suffix(out)
     data = read(table, interventions=path_or_name(interventions))
     partial = out.with_name(f"{out.name}.partial")
-    with Progress() as progress:
+    with ProgressLine() as progress:
         longer = fitting.extend(
             load(result), data, num_samples, checkpoint=partial, monitor=progress
         )

@@ -22,7 +22,7 @@ Means = Float[np.ndarray, " n"]
 
 
 @dataclass(frozen=True)
-class Linear:
+class LinearFunctions:
     """Weighted sum of the parents."""
 
     weights: Float[np.ndarray, " k"]
@@ -34,7 +34,7 @@ class Linear:
 
 
 @dataclass(frozen=True)
-class Network:
+class NetworkFunctions:
     """One hidden layer of ReLU units without bias."""
 
     first: Float[np.ndarray, "k h"]
@@ -79,7 +79,7 @@ class Sigmoids:
 
 
 @dataclass(frozen=True)
-class Additive:
+class AdditiveFunctions:
     """Sum of one function a parent."""
 
     parts: tuple[Function, ...]
@@ -95,16 +95,16 @@ def zero(parents: Parents) -> Means:
     return np.zeros(len(parents))
 
 
-def linear(rng: np.random.Generator, num_parents: int, signed: bool = False) -> Linear:
+def linear(rng: np.random.Generator, num_parents: int, signed: bool = False) -> LinearFunctions:
     """Weights from U(0.5, 1.5), as published; `signed` turns half of them negative."""
     weights = rng.uniform(0.5, 1.5, num_parents)
-    return Linear(weights * rng.choice([-1.0, 1.0], num_parents) if signed else weights)
+    return LinearFunctions(weights * rng.choice([-1.0, 1.0], num_parents) if signed else weights)
 
 
-def mlp(rng: np.random.Generator, num_parents: int) -> Network:
+def mlp(rng: np.random.Generator, num_parents: int) -> NetworkFunctions:
     """The paper's network: five units, standard normal weights."""
     shape = (num_parents, HIDDEN_UNITS)
-    return Network(rng.standard_normal(shape), rng.standard_normal(HIDDEN_UNITS))
+    return NetworkFunctions(rng.standard_normal(shape), rng.standard_normal(HIDDEN_UNITS))
 
 
 def gaussian_process(rng: np.random.Generator, num_parents: int) -> Fourier:
@@ -132,9 +132,9 @@ def sigmoid(rng: np.random.Generator, num_parents: int) -> Sigmoids:
     )
 
 
-def additive(rng: np.random.Generator, num_parents: int) -> Additive:
+def additive(rng: np.random.Generator, num_parents: int) -> AdditiveFunctions:
     """One draw of a Gaussian process of length scale 1 for each parent."""
-    return Additive(tuple(gaussian_process(rng, 1) for _ in range(num_parents)))
+    return AdditiveFunctions(tuple(gaussian_process(rng, 1) for _ in range(num_parents)))
 
 
 FAMILIES: dict[str, Callable[[np.random.Generator, int], Function]] = {

@@ -100,7 +100,7 @@ def greenhouse() -> Truth:
     weights = np.array([[v.causes.get(name, 0.0) for v in GREENHOUSE.values()] for name in NAMES])
     level = np.array([variable.level for variable in GREENHOUSE.values()], dtype=float)
     functions = (
-        _mechanisms.Linear(column[column != 0], float(level[j] - level @ column))
+        _mechanisms.LinearFunctions(column[column != 0], float(level[j] - level @ column))
         for j, column in enumerate(weights.T)
     )
     return Truth(

@@ -10,7 +10,7 @@ from bayesdag import graphs
 from bayesdag.exact.bitsets import Tables, num_orders
 
 
-class Sums(NamedTuple):
+class EnumeratedSums(NamedTuple):
     """Marginals of the distribution that the tables define.
 
     Attributes:
@@ -38,7 +38,7 @@ def log_weights(
         yield dags, weight + np.log(num_orders(dags)) if order_modular else weight
 
 
-def sums(tables: Tables, order_modular: bool) -> Sums:
+def sums(tables: Tables, order_modular: bool) -> EnumeratedSums:
     """Total and marginals by adding up all DAGs."""
     d = len(tables)
     log_total, edge, ancestor = -np.inf, np.zeros((d, d)), np.zeros((d, d))
@@ -51,4 +51,4 @@ def sums(tables: Tables, order_modular: bool) -> Sums:
         edge = kept * edge + np.tensordot(new, dags, axes=1)
         ancestor = kept * ancestor + np.tensordot(new, graphs.ancestors(dags), axes=1)
         log_total = grown
-    return Sums(float(log_total), edge, ancestor)
+    return EnumeratedSums(float(log_total), edge, ancestor)

@@ -36,7 +36,7 @@ TOLERANCE = 1e-6  # of a probability that must be one
 
 
 @dataclass(frozen=True, eq=False)
-class Sums:
+class GraphSums:
     """What every question needs.
 
     Attributes:
@@ -77,7 +77,7 @@ class Sums:
         return np.maximum(result, 0)
 
 
-def sums(tables: Tables) -> Sums:
+def sums(tables: Tables) -> GraphSums:
     """Weighted numbers of DAGs on every set of variables.
 
     The DAGs on S in which all of T are sinks weigh ratio(S - T) Π_{j in T} allowed[j, S - T];
@@ -94,10 +94,10 @@ def sums(tables: Tables) -> Sums:
             raise _imprecise()
         union, terms = _sink_terms(allowed, scale, placed)
         ratio[union[1:]] += ratio[placed] * terms[1:]
-    return Sums(tables, allowed, scale, ratio, float(scale[-1] + np.log(ratio[-1])))
+    return GraphSums(tables, allowed, scale, ratio, float(scale[-1] + np.log(ratio[-1])))
 
 
-def parent_sets(sums: Sums) -> Tables:
+def parent_sets(sums: GraphSums) -> Tables:
     """P(pa_i = S) at [i, S].
 
     Given that U are the non-descendants of i, its parents are any set within U.
@@ -108,14 +108,14 @@ def parent_sets(sums: Sums) -> Tables:
     return np.exp(sums.tables + above(context))
 
 
-def ancestors(sums: Sums) -> Float[np.ndarray, "d d"]:
+def ancestors(sums: GraphSums) -> Float[np.ndarray, "d d"]:
     """P(a path leads from i to j) at [i, j]: j is not among the non-descendants of i."""
     result = sums.nondescendants @ ~members(len(sums.tables))
     np.fill_diagonal(result, 0)
     return result
 
 
-def draw(rng: np.random.Generator, sums: Sums, num: int) -> Int8[np.ndarray, "num d d"]:
+def draw(rng: np.random.Generator, sums: GraphSums, num: int) -> Int8[np.ndarray, "num d d"]:
     """Independent DAGs, layer by layer from the last: no term is negative here.
 
     A node lies one layer below its lowest parent. Given the set above a layer and the last
@@ -158,7 +158,7 @@ def _draw_parents(
             graphs[chosen[some], :, node] = as_rows(drawn, len(tables))
 
 
-def _layer_sums(sums: Sums) -> Float[np.ndarray, " states"]:
+def _layer_sums(sums: GraphSums) -> Float[np.ndarray, " states"]:
     """Weight of the DAGs on U with last layer P, at position ternary(U) + ternary(P).
 
     In units of the scale. In base 3 a digit is 0 outside U, 1 in U, 2 in P.

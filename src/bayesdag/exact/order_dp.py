@@ -25,7 +25,7 @@ from bayesdag.exact.bitsets import (
 )
 
 
-class Sums(NamedTuple):
+class OrderSums(NamedTuple):
     """What every question needs; all in logarithms.
 
     Attributes:
@@ -43,16 +43,16 @@ class Sums(NamedTuple):
     log_total: float
 
 
-def sums(tables: Tables) -> Sums:
+def sums(tables: Tables) -> OrderSums:
     """Forward and backward sums over prefixes of orders."""
     allowed = below(tables)
     prefix = prefix_sums(allowed)
     if prefix[-1] == -np.inf:
         raise InputError("no graph has a positive weight: the constraints leave none")
-    return Sums(tables, allowed, prefix, _suffix_sums(allowed), float(prefix[-1]))
+    return OrderSums(tables, allowed, prefix, _suffix_sums(allowed), float(prefix[-1]))
 
 
-def parent_sets(sums: Sums) -> Tables:
+def parent_sets(sums: OrderSums) -> Tables:
     """P(pa_i = S) at [i, S]."""
     d, num_sets = sums.tables.shape
     every = np.arange(num_sets)
@@ -64,7 +64,7 @@ def parent_sets(sums: Sums) -> Tables:
     return np.exp(sums.tables + above(context))
 
 
-def ancestors(sums: Sums) -> Float[np.ndarray, "d d"]:
+def ancestors(sums: OrderSums) -> Float[np.ndarray, "d d"]:
     """P(a path leads from s to j) at [s, j], in O(d² 3^d).
 
     Follow an order with S already placed and T the part of S that is s or descends from it.
@@ -86,7 +86,7 @@ def ancestors(sums: Sums) -> Float[np.ndarray, "d d"]:
     return result
 
 
-def _joins(sums: Sums, placed: int, larger: dict[int, np.ndarray]) -> np.ndarray:
+def _joins(sums: OrderSums, placed: int, larger: dict[int, np.ndarray]) -> np.ndarray:
     """P(j will descend from T | placed) for each j still to come and each T within placed."""
     d = len(sums.tables)
     coming = members_of(2**d - 1 ^ placed)
@@ -110,7 +110,7 @@ def _joins(sums: Sums, placed: int, larger: dict[int, np.ndarray]) -> np.ndarray
     return result
 
 
-def _start_paths(sums: Sums, placed: int, reached: np.ndarray, result: np.ndarray) -> None:
+def _start_paths(sums: OrderSums, placed: int, reached: np.ndarray, result: np.ndarray) -> None:
     """Adds to `result[s]` the orders in which s is the last of `placed`."""
     d = len(sums.tables)
     coming = members_of(2**d - 1 ^ placed)
@@ -120,7 +120,7 @@ def _start_paths(sums: Sums, placed: int, reached: np.ndarray, result: np.ndarra
         result[s, coming] += np.exp(log_weight - sums.log_total) * reached[:, 1 << position]
 
 
-def draw(rng: np.random.Generator, sums: Sums, num: int) -> Int8[np.ndarray, "num d d"]:
+def draw(rng: np.random.Generator, sums: OrderSums, num: int) -> Int8[np.ndarray, "num d d"]:
     """Independent DAGs: an order from its end, then every parent set given the order."""
     d = len(sums.tables)
     graphs = np.zeros((num, d, d), dtype=np.int8)

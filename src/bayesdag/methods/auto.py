@@ -32,8 +32,10 @@ class Auto:
         curved: the method for few variables and data that do not look linear.
     """
 
-    honours: ClassVar[frozenset[str]] = Exact.honours & Collapsed.honours
-    interventions: ClassVar[bool] = True
+    supported_constraints: ClassVar[frozenset[str]] = (
+        Exact.supported_constraints & Collapsed.supported_constraints
+    )
+    supports_interventions: ClassVar[bool] = True
     PRESETS: ClassVar[dict[str, "Auto"]]
 
     max_exact: int = 10

@@ -16,8 +16,8 @@ from bayesdag.errors import InputError
 from bayesdag.knowledge import Constraints
 from bayesdag.methods.collapsed import Collapsed
 from bayesdag.posterior import Posterior, merge
-from bayesdag.scores.neural import Neural
-from bayesdag.types import Key, Method, Monitor, Told
+from bayesdag.scores.neural import NeuralScore
+from bayesdag.types import Key, Method, Monitor, StatusReporter
 
 
 @dataclass(frozen=True)
@@ -33,13 +33,13 @@ class Averaged:
             functions, trained twice: on other parts of the rows, from other starts.
     """
 
-    honours: ClassVar[frozenset[str]] = Collapsed.honours
-    interventions: ClassVar[bool] = Collapsed.interventions
+    supported_constraints: ClassVar[frozenset[str]] = Collapsed.supported_constraints
+    supports_interventions: ClassVar[bool] = Collapsed.supports_interventions
     PRESETS: ClassVar[dict[str, "Averaged"]]
 
     methods: tuple[Method, ...] = (
         Collapsed.PRESETS["neural"],
-        dataclasses.replace(Collapsed.PRESETS["neural"], score=Neural(seed=1)),
+        dataclasses.replace(Collapsed.PRESETS["neural"], score=NeuralScore(seed=1)),
     )
 
     def __post_init__(self) -> None:
@@ -57,8 +57,10 @@ class Averaged:
         found = []
         keys = jax.random.split(key, len(self.methods))
         for number, (own, method) in enumerate(zip(keys, self.methods, strict=True), start=1):
-            if isinstance(monitor, Told):  # no more: the state of one is none of the whole's
-                monitor.tell(f"model {number} of {len(self.methods)}")
+            if isinstance(
+                monitor, StatusReporter
+            ):  # no more: the state of one is none of the whole's
+                monitor.report(f"model {number} of {len(self.methods)}")
             found.append(method(own, data, knowledge, None))
         self._refuse_different(found)
         return dataclasses.replace(merge.chained(found), provenance=self._words(found))

@@ -19,7 +19,7 @@ from bayesdag.knowledge import Constraints
 from bayesdag.methods.collapsed import Collapsed
 from bayesdag.posterior import Posterior, merge
 from bayesdag.random import generator
-from bayesdag.types import Key, Method, Monitor, Told
+from bayesdag.types import Key, Method, Monitor, StatusReporter
 
 
 @dataclass(frozen=True)
@@ -34,8 +34,8 @@ class Bagged:
         num_bags: bootstrap samples.
     """
 
-    honours: ClassVar[frozenset[str]] = Collapsed.honours
-    interventions: ClassVar[bool] = Collapsed.interventions
+    supported_constraints: ClassVar[frozenset[str]] = Collapsed.supported_constraints
+    supports_interventions: ClassVar[bool] = Collapsed.supports_interventions
     PRESETS: ClassVar[dict[str, "Bagged"]]
 
     method: Method = Collapsed()
@@ -55,8 +55,10 @@ class Bagged:
         """All draws of all bags; each bag counts the same."""
         found = []
         for number, own in enumerate(jax.random.split(key, self.num_bags), start=1):
-            if isinstance(monitor, Told):  # no more: the state of a bag is none of the whole's
-                monitor.tell(f"bag {number} of {self.num_bags}")
+            if isinstance(
+                monitor, StatusReporter
+            ):  # no more: the state of a bag is none of the whole's
+                monitor.report(f"bag {number} of {self.num_bags}")
             key_rows, key_fit = jax.random.split(own)
             rows = generator(key_rows).integers(data.num_rows, size=data.num_rows)
             found.append(self.method(key_fit, _resampled(data, rows), knowledge, None))

@@ -19,16 +19,16 @@ import optax
 from bayesdag.data import Dataset
 from bayesdag.knowledge import Constraints
 from bayesdag.model.energy import Batch, Gradient, spread
-from bayesdag.model.mechanisms.neural import Neural
+from bayesdag.model.mechanisms.neural import NeuralMechanism
 from bayesdag.model.noises.gaussian import Gaussian
 from bayesdag.model.priors.density import DensityGrid
 from bayesdag.posterior import Posterior
 from bayesdag.runs import loop
 from bayesdag.sgmcmc import annealing, chains, graph_draws, joint_draws, presets
-from bayesdag.sgmcmc.chains import Context, State
+from bayesdag.sgmcmc.chains import ChainContext, ChainState
 from bayesdag.sgmcmc.edges.bernoulli import Bernoulli
 from bayesdag.sgmcmc.engine import Engine, started
-from bayesdag.sgmcmc.graph_draws import Draw
+from bayesdag.sgmcmc.graph_draws import GraphDraw
 from bayesdag.sgmcmc.relaxations.sinkhorn import Sinkhorn
 from bayesdag.sgmcmc.samplers.adam_sghmc import AdamSGHMC
 from bayesdag.types import (
@@ -86,7 +86,7 @@ class BayesDAG(Engine):
         free_absence: leave λ_s out of the gradient where an edge is absent, as published.
     """
 
-    mechanism: Mechanism = Neural()
+    mechanism: Mechanism = NeuralMechanism()
     noise: Noise = Gaussian()
     relaxation: Relaxation = Sinkhorn(spacing=10.0)
     edges: Edges = Bernoulli()
@@ -129,10 +129,10 @@ class BayesDAG(Engine):
         _, n, d = context.x.shape
         state = started(self, keys, n, d)
         schedule = loop.Schedule(self.num_warmup, self.num_samples, self.thinning)
-        done = loop.run(keys, chains.Together(self), state, context, schedule, monitor)
+        done = loop.run(keys, chains.StackedDatasets(self), state, context, schedule, monitor)
         return joint_draws.posteriors(self, done, datasets, context)
 
-    def start(self, key: Key, num_rows: int, d: int) -> State:
+    def start(self, key: Key, num_rows: int, d: int) -> ChainState:
         """All chains of one data set before the first step."""
         key_potentials, key_mechanism, key_noise, key_edges = jax.random.split(key, 4)
         potentials = self.init_scale * jax.random.normal(key_potentials, (self.num_chains, d))
@@ -146,7 +146,7 @@ class BayesDAG(Engine):
             if self.share_edges
             else chains.init_parts(self, self.edges, key_edges, d)
         )
-        return State(
+        return ChainState(
             potentials=self._samplers[0].init(potentials),
             params=self._samplers[1].init(params),
             learned=learned,
@@ -157,8 +157,8 @@ class BayesDAG(Engine):
         )
 
     def step(
-        self, key: Key, step: Array, state: State, context: Context
-    ) -> tuple[State, dict[str, Array]]:
+        self, key: Key, step: Array, state: ChainState, context: ChainContext
+    ) -> tuple[ChainState, dict[str, Array]]:
         """One sweep: W ~ q(W|p); move (p, Θ, σ) by SG-MCMC; improve q by its ELBO."""
         key_rows, key_p, key_params, key_chains, *keys = jax.random.split(key, 7)
         batch, state = chains.next_batch(self, key_rows, step, state, context)
@@ -181,13 +181,13 @@ class BayesDAG(Engine):
         stats = self._stats(state, draw, slope, context)
         return self._resample(key_chains, step, state, slope), stats
 
-    def keep(self, key: Key, state: State, context: Context) -> Params:
+    def keep(self, key: Key, state: ChainState, context: ChainContext) -> Params:
         """The joint draw (p, W, Θ, σ) of every chain, with its graph."""
         potentials, mask, graph = graph_draws.sample(self, key, state, context)
         binary = {"mask": mask.astype(jnp.int8), "graph": graph.astype(jnp.int8)}
         return {"potentials": potentials, **binary, **self._params(state)}
 
-    def clipped_share(self, state: State) -> Array:
+    def clipped_share(self, state: ChainState) -> Array:
         """Share of functions' coordinates where mini-batches alone are too noisy."""
         return self._samplers[1].clipped_share(state.params)  # pyright: ignore
 
@@ -205,14 +205,14 @@ class BayesDAG(Engine):
     def _gradient(
         self,
         key: Key,
-        state: State,
+        state: ChainState,
         *,
-        context: Context,
+        context: ChainContext,
         batch: Batch,
         share: Array | float,
         wanted: tuple[str, ...] = (),
         soft: bool = False,
-    ) -> tuple[Draw, Gradient]:
+    ) -> tuple[GraphDraw, Gradient]:
         """W ~ q(W|p), then the data's gradient in the graph and in what is wanted."""
         draw = graph_draws.differentiable(self, key, state, context, soft)
         at = chains.over_chains(
@@ -222,7 +222,7 @@ class BayesDAG(Engine):
         slope = at(draw.graphs, self._params(state))
         return draw, slope._replace(graph=slope.graph * share)
 
-    def _resample(self, key: Key, step: Array, state: State, slope: Gradient) -> State:
+    def _resample(self, key: Key, step: Array, state: ChainState, slope: Gradient) -> ChainState:
         """During the first half of the warm-up, chains that explain the data better multiply."""
         if not self.resamples:
             return state
@@ -236,8 +236,14 @@ class BayesDAG(Engine):
         )
 
     def _move_potentials(
-        self, key: Key, state: State, draw: Draw, slope: Gradient, context: Context, batch: Batch
-    ) -> State:
+        self,
+        key: Key,
+        state: ChainState,
+        draw: GraphDraw,
+        slope: Gradient,
+        context: ChainContext,
+        batch: Batch,
+    ) -> ChainState:
         """SG-MCMC on p: the data's gradient pulled back through the order, and the prior's."""
         cost = jax.vmap(jax.grad(lambda c: self.energy.potentials(*self.lift(c, context))))
         at_graph = slope.graph.sum(axis=1) + self._structure_slope(draw, context)
@@ -254,14 +260,16 @@ class BayesDAG(Engine):
         moved = self._sample(0, key, state.potentials, grad, variance)
         return state._replace(potentials=moved, carry=draw.carry)
 
-    def _move_params(self, key: Key, state: State, slope: Gradient) -> State:
+    def _move_params(self, key: Key, state: ChainState, slope: Gradient) -> ChainState:
         """SG-MCMC on Θ and σ."""
         cost = jax.vmap(jax.grad(self.energy.params))(self._params(state))
         grad = {name: _add(slope.params[name], cost[name]) for name in self._sampled}
         variance = slope.variance and {name: slope.variance[name] for name in self._sampled}
         return state._replace(params=self._sample(1, key, state.params, grad, variance))
 
-    def _improve_edges(self, state: State, draw: Draw, slope: Gradient, context: Context) -> State:
+    def _improve_edges(
+        self, state: ChainState, draw: GraphDraw, slope: Gradient, context: ChainContext
+    ) -> ChainState:
         """One Adam step on -ELBO: E_q[U] less temperature times the entropy of q."""
         at_graph = slope.graph.sum(axis=1) + self._structure_slope(draw, context)
         grad = {name: slope.params[name] for name in self._learned}
@@ -281,12 +289,12 @@ class BayesDAG(Engine):
             grad = jax.tree.map(lambda g: g / self.num_chains, grad)
         return self._samplers[which].step(key, sampler_state, grad, variance)  # pyright: ignore
 
-    def _structure_slope(self, draw: Draw, context: Context) -> Array:
+    def _structure_slope(self, draw: GraphDraw, context: ChainContext) -> Array:
         slope = jax.vmap(jax.grad(self.energy.structure), in_axes=(0, None))
         return slope(draw.graphs, context.support.log_odds)
 
     def _stats(
-        self, state: State, draw: Draw, slope: Gradient, context: Context
+        self, state: ChainState, draw: GraphDraw, slope: Gradient, context: ChainContext
     ) -> dict[str, Array]:
         """Of every chain; the energy is an estimate from this batch."""
         energy = self.energy_now(draw.graphs, self._params(state), slope, context)
@@ -296,7 +304,7 @@ class BayesDAG(Engine):
             stats["iterations"] = draw.carry.num_iterations.astype(jnp.float32)
         return stats
 
-    def _params(self, state: State) -> Params:
+    def _params(self, state: ChainState) -> Params:
         return {**state.params.position, **{name: state.learned[name] for name in self._learned}}
 
     @cached_property

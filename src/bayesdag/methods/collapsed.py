@@ -29,7 +29,7 @@ from bayesdag.orders.search import Found
 from bayesdag.posterior import Posterior
 from bayesdag.runs import loop
 from bayesdag.scores.bge import BGe
-from bayesdag.scores.neural import Neural
+from bayesdag.scores.neural import NeuralScore
 from bayesdag.types import Array, Hedging, Key, Monitor, Params, Score, StructurePrior
 
 # Ladders a chain times variables: look-ups are cheap while few replicas share the cache.
@@ -85,8 +85,10 @@ class Collapsed:
         max_rounds: times that the tables may be widened.
     """
 
-    honours: ClassVar[frozenset[str]] = frozenset({"required", "forbidden", "beliefs"})
-    interventions: ClassVar[bool] = True
+    supported_constraints: ClassVar[frozenset[str]] = frozenset(
+        {"required", "forbidden", "beliefs"}
+    )
+    supports_interventions: ClassVar[bool] = True
     PRESETS: ClassVar[dict[str, "Collapsed"]]
 
     score: Score = BGe(alpha_mu=0.1)
@@ -354,7 +356,7 @@ Collapsed.PRESETS = {
     # For a first look, and for tests: few and short chains.
     "quick": Collapsed(num_chains=2, num_warmup=30, num_ladders=8, num_starts=2),
     # For functions that are not linear: learned, and dear, so the tables are small.
-    "neural": Collapsed(score=Neural(), num_starts=2, max_candidates=6, max_rounds=5),
+    "neural": Collapsed(score=NeuralScore(), num_starts=2, max_candidates=6, max_rounds=5),
 }
 
 build = Collapsed

@@ -14,7 +14,7 @@ from bayesdag.types import Key, Monitor
 
 @dataclass(frozen=True)
 class Empty:
-    """A yardstick: no edges but the required ones.
+    """A baseline: no edges but the required ones.
 
     A method whose expected SHD is above this one's has more wrong edges than right ones.
 
@@ -22,8 +22,8 @@ class Empty:
         num_samples: draws of means, scales and the functions of required edges.
     """
 
-    honours: ClassVar[frozenset[str]] = baselines.HONOURS
-    interventions: ClassVar[bool] = True
+    supported_constraints: ClassVar[frozenset[str]] = baselines.SUPPORTED_CONSTRAINTS
+    supports_interventions: ClassVar[bool] = True
 
     num_samples: int = 100
 

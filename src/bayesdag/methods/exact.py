@@ -58,8 +58,10 @@ class Exact:
             times as much.
     """
 
-    honours: ClassVar[frozenset[str]] = frozenset({"required", "forbidden", "beliefs"})
-    interventions: ClassVar[bool] = True
+    supported_constraints: ClassVar[frozenset[str]] = frozenset(
+        {"required", "forbidden", "beliefs"}
+    )
+    supports_interventions: ClassVar[bool] = True
 
     score: Score = BGe()
     prior: StructurePrior = DensityGrid()

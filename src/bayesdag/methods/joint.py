@@ -21,7 +21,7 @@ from bayesdag.data import Dataset
 from bayesdag.knowledge import Constraints
 from bayesdag.model.energy import Batch, Gradient
 from bayesdag.model.mechanisms.linear import Linear
-from bayesdag.model.mechanisms.neural import Neural
+from bayesdag.model.mechanisms.neural import NeuralMechanism
 from bayesdag.model.noises.gaussian import Gaussian
 from bayesdag.model.priors.density import DensityGrid
 from bayesdag.posterior import Posterior
@@ -35,10 +35,10 @@ from bayesdag.sgmcmc import (
     order_moves,
     reweighting,
 )
-from bayesdag.sgmcmc.chains import Context
+from bayesdag.sgmcmc.chains import ChainContext
 from bayesdag.sgmcmc.engine import Engine, started
-from bayesdag.sgmcmc.mask_moves import Averaged, Flips
-from bayesdag.sgmcmc.node_energies import stand
+from bayesdag.sgmcmc.mask_moves import AveragedMasks, Flips
+from bayesdag.sgmcmc.node_energies import chain_context
 from bayesdag.sgmcmc.relaxations.sinkhorn import Sinkhorn
 from bayesdag.sgmcmc.samplers.adam_sghmc import AdamSGHMC
 from bayesdag.types import (
@@ -55,7 +55,7 @@ from bayesdag.types import (
 )
 
 
-class State(NamedTuple):
+class JointState(NamedTuple):
     """All chains of one data set.
 
     Attributes:
@@ -83,7 +83,7 @@ class Joint(Engine):
         mechanism: linear or neural.
         noise: of the residuals.
         relaxation: supplies the gradient of the order.
-        masks: how W and W̃ move given the order: `Averaged` is Algorithm 2 as printed.
+        masks: how W and W̃ move given the order: `AveragedMasks` is Algorithm 2 as printed.
         num_swaps: proposals a step to exchange neighbours in the order.
         order_gradient: whether the data's straight-through gradient moves the potentials,
             as printed; False leaves the order to the swaps.
@@ -111,10 +111,10 @@ class Joint(Engine):
         tile_rows: rows handled at once; None chooses by device.
     """
 
-    mechanism: Mechanism = Neural()
+    mechanism: Mechanism = NeuralMechanism()
     noise: Noise = Gaussian()
     relaxation: Relaxation = Sinkhorn()
-    masks: Averaged | Flips = Flips()
+    masks: AveragedMasks | Flips = Flips()
     num_swaps: int = 1
     order_gradient: bool = False
     logit_scale: float = 1.0
@@ -150,7 +150,7 @@ class Joint(Engine):
         context = chains.context(datasets, knowledge)
         _, n, d = context.x.shape
         schedule = loop.Schedule(self.num_warmup, self.num_samples, self.thinning)
-        kernel = chains.Together(self)
+        kernel = chains.StackedDatasets(self)
         done = loop.run(keys, kernel, started(self, keys, n, d), context, schedule, monitor)
         scale = self.logit_scale if self.masks.retains else None
         draws = reweighting.graphs(
@@ -159,7 +159,7 @@ class Joint(Engine):
         found = joint_draws.posteriors(self, done._replace(draws=draws), datasets, context)
         return [self._noted(posterior) for posterior in found]
 
-    def start(self, key: Key, num_rows: int, d: int) -> State:
+    def start(self, key: Key, num_rows: int, d: int) -> JointState:
         """All chains of one data set before the first step."""
         key_potentials, key_mechanism, key_noise, key_logits, key_masks = jax.random.split(key, 5)
         potentials = self.init_scale * jax.random.normal(key_potentials, (self.num_chains, d))
@@ -170,7 +170,7 @@ class Joint(Engine):
         shape = (self.num_chains, d, d)
         logits = self.logit_scale * jax.random.normal(key_logits, shape)
         coin = jax.random.bernoulli(key_masks, 0.5, shape)
-        return State(
+        return JointState(
             potentials=self._samplers["potentials"].init(potentials),
             logits=jax.vmap(self._samplers["logits"].init)(logits),
             params=self._samplers["params"].init(params),
@@ -180,8 +180,8 @@ class Joint(Engine):
         )
 
     def step(
-        self, key: Key, step: Array, state: State, context: Context
-    ) -> tuple[State, dict[str, Array]]:
+        self, key: Key, step: Array, state: JointState, context: ChainContext
+    ) -> tuple[JointState, dict[str, Array]]:
         """One sweep: masks and logits, the order, then (p, Θ, σ) by SG-MCMC."""
         key_rows, key_graphs, key_p, key_params = jax.random.split(key, 4)
         batch, state = chains.next_batch(self, key_rows, step, state, context)
@@ -193,7 +193,7 @@ class Joint(Engine):
         state = self._move_params(key_params, state, slope)
         return state, self._stats(state, graphs, slope, context)
 
-    def keep(self, key: Key, state: State, context: Context) -> Params:
+    def keep(self, key: Key, state: JointState, context: ChainContext) -> Params:
         """(p, W̃, W, Θ, σ) of every chain; graphs are chosen when all have been kept."""
         del key
         potentials = jax.vmap(lambda c: self.lift(c, context)[0])(state.potentials.position)
@@ -209,7 +209,7 @@ class Joint(Engine):
             for name in ("potentials", "params")
         )
 
-    def clipped_share(self, state: State) -> Array:
+    def clipped_share(self, state: JointState) -> Array:
         """Share of functions' coordinates where mini-batches alone are too noisy."""
         return self._samplers["params"].clipped_share(state.params)  # pyright: ignore
 
@@ -223,15 +223,15 @@ class Joint(Engine):
         return dataclasses.replace(posterior, provenance=told | changes)
 
     def _move_graphs(
-        self, key: Key, step: Array, state: State, context: Context, batch: Batch
-    ) -> State:
+        self, key: Key, step: Array, state: JointState, context: ChainContext, batch: Batch
+    ) -> JointState:
         """W and W̃ given the order, then exchanges of neighbours in the order."""
         heat = self._heat(step)
 
         def one(key: Key, coordinates: Array, mask: Array, params: Params, logits: Any) -> tuple:
             key_place, key_masks, key_swaps = jax.random.split(key, 3)
             potentials = self.lift(coordinates, context)[0]
-            place = stand(
+            place = chain_context(
                 key_place, self.energy, potentials, mask, params, context.support, batch, heat
             )
             sampler = self._samplers["logits"]
@@ -262,7 +262,7 @@ class Joint(Engine):
         share = annealing.share_of_data(self.start_heat, self.num_warmup, step)
         return self.temperature / share
 
-    def _graphs(self, state: State, context: Context) -> Array:
+    def _graphs(self, state: JointState, context: ChainContext) -> Array:
         def one(coordinates: Array, mask: Array) -> Array:
             order = dagspace.order(self.lift(coordinates, context)[0])
             return dagspace.confine(mask, context.support) * order
@@ -276,8 +276,14 @@ class Joint(Engine):
         )
 
     def _move_potentials(
-        self, key: Key, state: State, graphs: Array, slope: Gradient, context: Context, batch: Batch
-    ) -> State:
+        self,
+        key: Key,
+        state: JointState,
+        graphs: Array,
+        slope: Gradient,
+        context: ChainContext,
+        batch: Batch,
+    ) -> JointState:
         """SG-MCMC on p."""
         grad, variance, carry = order_gradients.gradient(
             self, key, state, graphs, slope, context, batch
@@ -286,7 +292,7 @@ class Joint(Engine):
         moved = sampler.step(key, state.potentials, grad, variance)
         return state._replace(potentials=moved, carry=carry)
 
-    def _move_params(self, key: Key, state: State, slope: Gradient) -> State:
+    def _move_params(self, key: Key, state: JointState, slope: Gradient) -> JointState:
         """SG-MCMC on Θ and σ."""
         cost = jax.vmap(jax.grad(self.energy.params))(state.params.position)
         grad = jax.tree.map(jnp.add, slope.params, cost)
@@ -294,7 +300,7 @@ class Joint(Engine):
         return state._replace(params=sampler.step(key, state.params, grad, slope.variance))
 
     def _stats(
-        self, state: State, graphs: Array, slope: Gradient, context: Context
+        self, state: JointState, graphs: Array, slope: Gradient, context: ChainContext
     ) -> dict[str, Array]:
         """Of every chain; the energy is an estimate from this batch."""
         energy = self.energy_now(graphs, state.params.position, slope, context)

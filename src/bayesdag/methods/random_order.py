@@ -16,7 +16,7 @@ from bayesdag.types import Key, Monitor
 
 @dataclass(frozen=True)
 class RandomOrder:
-    """A yardstick: random variable orders, parents by linear regression with BIC.
+    """A baseline: random variable orders, parents by linear regression with BIC.
 
     It sees which variables go together and guesses every direction, so a method that does
     not beat it has learnt nothing about causes. Its draws are no posterior: the orders
@@ -28,8 +28,8 @@ class RandomOrder:
         num_samples: orders, with one graph and one draw of its functions each.
     """
 
-    honours: ClassVar[frozenset[str]] = baselines.HONOURS
-    interventions: ClassVar[bool] = True
+    supported_constraints: ClassVar[frozenset[str]] = baselines.SUPPORTED_CONSTRAINTS
+    supports_interventions: ClassVar[bool] = True
 
     num_samples: int = 100
 

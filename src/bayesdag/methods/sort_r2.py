@@ -13,7 +13,7 @@ from bayesdag.orders import baselines
 
 @dataclass(frozen=True)
 class SortR2(baselines.Sorted):
-    """A yardstick: variables by ascending R², parents by linear regression with BIC.
+    """A baseline: variables by ascending R², parents by linear regression with BIC.
 
     R² is the share of a column's variance that is linear in all the others. In simulated
     data it tends to grow along the causal order, and no change of units hides that: what

@@ -12,7 +12,7 @@ from bayesdag.orders import baselines
 
 @dataclass(frozen=True)
 class SortVariance(baselines.Sorted):
-    """A yardstick: variables by ascending variance, parents by linear regression with BIC.
+    """A baseline: variables by ascending variance, parents by linear regression with BIC.
 
     It reads the scale of the data on purpose: variances are those of the original units,
     whatever the scaling of the data set. In raw simulated data effects vary more than their

@@ -12,14 +12,14 @@ import jax.numpy as jnp
 from jaxtyping import Bool, Float, Int
 
 from bayesdag.data import Scaling
-from bayesdag.types import Array, Graph, Key, Mechanism, Noise, Params, Rows, Spreading
+from bayesdag.types import Array, Graph, Heteroscedastic, Key, Mechanism, Noise, Params, Rows
 
 
 @dataclass(frozen=True)
 class SCM:
     """x_i = f_i(parents of i) + s_i(parents of i) noise_i, after scaling.
 
-    s_i is 1 but for mechanisms that are `Spreading`.
+    s_i is 1 but for mechanisms that are `Heteroscedastic`.
     """
 
     mechanism: Mechanism
@@ -97,7 +97,7 @@ class SCM:
         """Noise behind the rows, and its factor."""
         scaled = self._scale(x)
         residual = scaled - self.mechanism(params["mechanism"], scaled, graph)
-        if not isinstance(self.mechanism, Spreading):
+        if not isinstance(self.mechanism, Heteroscedastic):
             return residual, jnp.ones_like(residual)
         params, scaled, graph = jax.tree.map(jnp.asarray, (params, scaled, graph))
         nodes = jnp.arange(graph.shape[0])
@@ -105,9 +105,9 @@ class SCM:
         return residual / spread, spread
 
     def _spread(self, params: Params, x: Rows, graph: Graph, i: Array) -> Array:
-        if not isinstance(self.mechanism, Spreading):
+        if not isinstance(self.mechanism, Heteroscedastic):
             return jnp.ones_like(x[:, 0])
-        return self.mechanism.node_spread(params["mechanism"], x, graph[:, i], i)
+        return self.mechanism.node_scale(params["mechanism"], x, graph[:, i], i)
 
     def _scale(self, x: Rows) -> Rows:
         # Centred in the precision of the input: a large shift would cancel in float32.

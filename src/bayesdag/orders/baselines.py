@@ -1,6 +1,6 @@
 """Given an order, or a graph, what do the graph and its functions look like?
 
-Shared by the yardsticks, which differ only in where the order comes from.
+Shared by the baselines, which differ only in where the order comes from.
 """
 
 from abc import ABC, abstractmethod
@@ -22,7 +22,7 @@ from bayesdag.scores._sufficient_statistics import rows_of
 from bayesdag.scores.bge import BGe
 from bayesdag.types import Key, Monitor
 
-HONOURS = frozenset({"required", "forbidden"})
+SUPPORTED_CONSTRAINTS = frozenset({"required", "forbidden"})
 MIN_ROWS = 10
 
 
@@ -34,8 +34,8 @@ class Sorted(ABC):
         num_samples: draws of the functions; they share one graph.
     """
 
-    honours: ClassVar[frozenset[str]] = HONOURS
-    interventions: ClassVar[bool] = True
+    supported_constraints: ClassVar[frozenset[str]] = SUPPORTED_CONSTRAINTS
+    supports_interventions: ClassVar[bool] = True
     NOTE: ClassVar[str]
 
     num_samples: int = 100
@@ -99,7 +99,7 @@ def posterior_of_graphs(
             "prior": "none on graphs, they are given; BGe on the functions",
             "temperature": 1.0,
             "independent": True,
-            "notes": [f"yardstick: {note}"],
+            "notes": [f"baseline: {note}"],
         },
     )
 

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int, Shaped
 
 from bayesdag.knowledge import Constraints
-from bayesdag.types import Array, ParentSets, Told
+from bayesdag.types import Array, ParentSets, StatusReporter
 
 # Further parents that are tried where a score can say which are promising.
 WORTH_TRYING = 5
@@ -91,7 +91,7 @@ class LocalScores:
         self._score, self.stats, self.knowledge = score, stats, knowledge
         self._dear = score if isinstance(score, Screening) else None
         self._extending = score if isinstance(score, Extending) else None
-        self._monitor = monitor if isinstance(monitor, Told) else None
+        self._monitor = monitor if isinstance(monitor, StatusReporter) else None
         self.num_variables = len(knowledge.names)
         self._known: list[dict[bytes, float]] = [{} for _ in knowledge.names]
 
@@ -197,7 +197,9 @@ class LocalScores:
                 self.stats, nodes[allowed], parents[allowed]
             )
         if self._monitor:
-            self._monitor.tell(f"search: functions learned for {self.num_computed} sets of parents")
+            self._monitor.report(
+                f"search: functions learned for {self.num_computed} sets of parents"
+            )
         return result
 
     def _compute(self, node: int, parents: ParentSets) -> Float[np.ndarray, " m"]:

@@ -212,7 +212,7 @@ def run(
         key_chains,
         tempering.OrderChains(),
         state,
-        tempering.Context(table, beta),
+        tempering.TemperingContext(table, beta),
         schedule,
         monitor,
         until=schedule.num_warmup + num * schedule.thinning,

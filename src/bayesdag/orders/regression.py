@@ -8,14 +8,14 @@ import numpy as np
 from jaxtyping import Bool, Float, Int, Int8
 
 from bayesdag.knowledge import Constraints
-from bayesdag.scores._sufficient_statistics import Rows
+from bayesdag.scores._sufficient_statistics import RowMoments
 
 COLLINEAR = 1e-10  # share of a variance that other parents must leave unexplained
 PERFECT = 1e-12  # residual share below which a fit counts as exact; better is rounding
 
 
 def graph_of_order(
-    rows: Rows, order: Int[np.ndarray, " d"], knowledge: Constraints
+    rows: RowMoments, order: Int[np.ndarray, " d"], knowledge: Constraints
 ) -> Int8[np.ndarray, "d d"]:
     """The graph in which every node's parents are chosen among those before it in `order`.
 
@@ -31,7 +31,10 @@ def graph_of_order(
 
 
 def select_parents(
-    rows: Rows, node: int, candidates: Bool[np.ndarray, " d"], required: Bool[np.ndarray, " d"]
+    rows: RowMoments,
+    node: int,
+    candidates: Bool[np.ndarray, " d"],
+    required: Bool[np.ndarray, " d"],
 ) -> Bool[np.ndarray, " d"]:
     """Parents of `node` by stepwise BIC: `required` ones, and some of the `candidates`.
 

@@ -50,14 +50,14 @@ class Replicas(NamedTuple):
     log_prob: Float32[JaxArray, "*r"]
 
 
-class State(NamedTuple):
+class TemperingState(NamedTuple):
     """The replicas, and how many exchanges each pair of neighbouring rungs accepted."""
 
     replicas: Replicas
     exchanges: Float32[JaxArray, "l t-1"]
 
 
-class Draw(NamedTuple):
+class OrderDraw(NamedTuple):
     """What is kept: the first rung of every ladder."""
 
     order: Int32[JaxArray, "*s d"]
@@ -65,7 +65,7 @@ class Draw(NamedTuple):
     log_prob: Float32[JaxArray, "*s"]
 
 
-class Context(NamedTuple):
+class TemperingContext(NamedTuple):
     """What the chains read: the tables, and the inverse temperature of every replica."""
 
     table: Lookup
@@ -79,25 +79,29 @@ class OrderChains:
     A sweep is d moves, a Gibbs step for the component and one round of exchanges.
     """
 
-    def step(self, key: Key, step: Array, state: State, context: Context) -> tuple[State, dict]:
+    def step(
+        self, key: Key, step: Array, state: TemperingState, context: TemperingContext
+    ) -> tuple[TemperingState, dict]:
         """All replicas after one more sweep."""
         del step
         replicas, accepted = _sweep(key, state.replicas, *context)
         stats = {"energy": -replicas.log_prob[:, 0]}
-        return State(replicas, state.exchanges + accepted), stats
+        return TemperingState(replicas, state.exchanges + accepted), stats
 
-    def keep(self, key: Key, state: State, context: Context) -> Draw:
+    def keep(self, key: Key, state: TemperingState, context: TemperingContext) -> OrderDraw:
         """The replicas that sample the posterior itself."""
         del key, context
         cold = jax.tree.map(lambda leaf: leaf[:, 0], state.replicas)
-        return Draw(cold.order, cold.component, cold.log_prob)
+        return OrderDraw(cold.order, cold.component, cold.log_prob)
 
 
-def init(table: Lookup, orders: Int[Array, "l t d"], component: Int[Array, "l t"]) -> State:
+def init(
+    table: Lookup, orders: Int[Array, "l t d"], component: Int[Array, "l t"]
+) -> TemperingState:
     """Replicas that start from the given orders."""
     replicas = _placed(table, jnp.asarray(orders, jnp.int32), jnp.asarray(component, jnp.int32))
     num_ladders, num_rungs = replicas.log_prob.shape
-    return State(replicas, jnp.zeros((num_ladders, num_rungs - 1), jnp.float32))
+    return TemperingState(replicas, jnp.zeros((num_ladders, num_rungs - 1), jnp.float32))
 
 
 def ladders(num_ladders: int, num_rungs: int, hottest: float) -> Float32[JaxArray, "l t"]:

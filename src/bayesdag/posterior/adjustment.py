@@ -48,7 +48,7 @@ def adjustment_sets(
     different = estimates.distinct(graphs, weights)
     sets = _proposals(different.graphs, different.mass, x, y, limit)
     valid = is_valid(different.graphs, x, y, sets)
-    found = [estimates.share(v[different.index], weights, with_error=True) for v in valid]
+    found = [estimates.probability(v[different.index], weights, with_error=True) for v in valid]
     table = pandas.DataFrame(
         {
             "adjustment set": [tuple(names[int(k)] for k in np.flatnonzero(s)) for s in sets],
@@ -78,7 +78,7 @@ def adjustment_probability(
         raise InputError(f"an adjustment set cannot hold {cause!r} or {outcome!r} themselves")
     different = estimates.distinct(graphs, weights)
     valid = is_valid(different.graphs, x, y, chosen)[0]
-    found = estimates.share(valid[different.index], weights, with_error)
+    found = estimates.probability(valid[different.index], weights, with_error)
     return Estimate(float(found.value), float(found.error) if with_error else None)
 
 

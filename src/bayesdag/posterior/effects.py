@@ -96,7 +96,7 @@ def _differences(
     )
     keys = jax.random.split(key, ensemble.weights.size)[paths]
     arguments = (keys, params, graphs, *_visits(graphs, cause, outcome))
-    found, sizes = many.in_pieces(run, arguments, num_rows)
+    found, sizes = many.map_chunks(run, arguments, num_rows)
     if given and num_rows > 1:
         _warn_of_rare(given, float(np.median(sizes)), num_rows)
     return found.astype(float) * scaling.scale[outcome]
@@ -135,7 +135,7 @@ def sample(
         do_values=np.float32(scaling.apply(numbers)),
     )
     arguments = (jax.random.split(key_rows, num_rows), *ensemble.take(picked))
-    rows = scaling.invert(many.in_pieces(run, arguments).astype(float))
+    rows = scaling.invert(many.map_chunks(run, arguments).astype(float))
     rows[:, mask] = numbers[mask]
     return pandas.DataFrame(rows, columns=list(ensemble.names))
 
@@ -156,13 +156,13 @@ def counterfactual(ensemble: Ensemble, rows: Any, do: Numbers) -> Counterfactual
         )
     mask, numbers = column_names.assignment(names, do)
     run = partial(
-        many.reimagined,
+        many.counterfactual_rows,
         model=ensemble.engine,
         x=np.float32(scaling.apply(values)),
         do_mask=mask,
         do_values=np.float32(scaling.apply(numbers)),
     )
-    scaled = many.in_pieces(run, ensemble.take(np.arange(num_draws)), len(values))
+    scaled = many.map_chunks(run, ensemble.take(np.arange(num_draws)), len(values))
     answers = scaling.invert(scaled.astype(float))
     answers[:, :, mask] = numbers[mask]
     shape = (*ensemble.weights.shape, *values.shape)

@@ -46,7 +46,7 @@ def mean(values: Values, weights: Weights) -> Float[np.ndarray, "*rest"]:
     return total.reshape(values.shape[2:])
 
 
-def share(indicator: Values, weights: Weights, with_error: bool = False) -> Estimate:
+def probability(indicator: Values, weights: Weights, with_error: bool = False) -> Estimate:
     """Probability of what an indicator marks.
 
     Its error is the standard deviation of a Beta distribution that has seen as many
@@ -67,7 +67,7 @@ def mean_error(values: Values, weights: Weights) -> Float[np.ndarray, "*rest"]:
     return np.asarray(np.sqrt(variance / effective_size(values, weights)))
 
 
-def weight_size(weights: Weights) -> float:
+def kish_ess(weights: Weights) -> float:
     """Effective number of draws of the weights alone (Kish): all of them when equal."""
     return float(weights.sum() ** 2 / (weights**2).sum())
 
@@ -75,7 +75,7 @@ def weight_size(weights: Weights) -> float:
 def effective_size(values: Values, weights: Weights) -> Float[np.ndarray, "*rest"]:
     """Number of independent draws that would know the mean of `values` as well.
 
-    The draws' autocorrelation (ArviZ, unweighted) and the weights each cost their share.
+    The draws' autocorrelation (ArviZ, unweighted) and the weights each cost their probability.
     A single run with unequal weights is a list of particles or of graphs, whose order means
     nothing: there the weights alone count. What never varies counts as uncorrelated.
     """
@@ -86,7 +86,7 @@ def effective_size(values: Values, weights: Weights) -> Float[np.ndarray, "*rest
     if ordered and num_draws >= FEWEST_DRAWS:
         varies = np.ptp(flat, axis=(0, 1)) > 0
         size[varies] = np.minimum(autocorrelated_size(flat[:, :, varies]), size[varies])
-    return (size * weight_size(weights) / weights.size).reshape(values.shape[2:])
+    return (size * kish_ess(weights) / weights.size).reshape(values.shape[2:])
 
 
 def autocorrelated_size(

@@ -142,7 +142,7 @@ def _judge(
     """Log likelihood of every simulated experiment under every hypothesis."""
     mask, settings = _plan(ensemble, node, levels, num_rows)
     # The same keys for every candidate: they differ by what they set, not by luck.
-    rows = many.in_pieces(
+    rows = many.map_chunks(
         partial(_simulated, model=ensemble.engine, do_mask=mask, do_values=settings),
         (jax.random.split(key, len(truths)), *ensemble.take(truths)),
         num_rows,
@@ -155,7 +155,7 @@ def _judge(
         do_mask=mask,
         num_rows=num_rows,
     )
-    return many.in_pieces(judge, ensemble.take(which), len(truths) * num_rows).astype(float).T
+    return many.map_chunks(judge, ensemble.take(which), len(truths) * num_rows).astype(float).T
 
 
 def _plan(

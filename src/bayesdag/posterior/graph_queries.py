@@ -32,7 +32,7 @@ def edge_probabilities(
     """P(i -> j) for all ordered pairs."""
     if marginals and "edge" in marginals:
         return _exact(marginals["edge"], with_error)
-    return estimates.share(graphs, weights, with_error)
+    return estimates.probability(graphs, weights, with_error)
 
 
 def edge_table(
@@ -57,7 +57,7 @@ def edge_table(
     table = {"source": column[i], "target": column[j], "probability": probability[i, j]}
     if with_error:
         exact = marginals is not None and "edge" in marginals
-        shown = estimates.share(graphs[:, :, i, j], weights, with_error=not exact)
+        shown = estimates.probability(graphs[:, :, i, j], weights, with_error=not exact)
         table["error"] = np.zeros(len(i)) if exact else shown.error
     return pandas.DataFrame({**table, "reversed": probability[j, i]})
 
@@ -68,14 +68,16 @@ def path_probabilities(
     """P(a directed path leads from i to j): i is a cause of j, directly or not."""
     if marginals and "ancestor" in marginals:
         return _exact(marginals["ancestor"], with_error)
-    return estimates.share(_per_draw(graph_facts.ancestors, graphs), weights, with_error)
+    return estimates.probability(_per_draw(graph_facts.ancestors, graphs), weights, with_error)
 
 
 def markov_blanket_probabilities(
     graphs: Draws, weights: Weights, with_error: bool = False
 ) -> Estimate:
     """P(j is in the Markov blanket of i): parents, children and their other parents."""
-    return estimates.share(_per_draw(graph_facts.markov_blankets, graphs), weights, with_error)
+    return estimates.probability(
+        _per_draw(graph_facts.markov_blankets, graphs), weights, with_error
+    )
 
 
 def v_structures(
@@ -97,7 +99,7 @@ def v_structures(
         if different.mass[places].sum() >= at_least:
             has = np.zeros(len(different.mass), dtype=bool)
             has[places] = True
-            found = estimates.share(has[different.index], weights, with_error=True)
+            found = estimates.probability(has[different.index], weights, with_error=True)
             rows.append((*(names[i] for i in triple), float(found.value), float(found.error)))
     table = pandas.DataFrame(rows, columns=["left", "middle", "right", "probability", "error"])
     return table.sort_values("probability", ascending=False, kind="stable", ignore_index=True)
@@ -116,7 +118,7 @@ def probability(
     """
     different = estimates.distinct(graphs, weights)
     true = np.array([bool(predicate(column_names.digraph(names, g))) for g in different.graphs])
-    found = estimates.share(true[different.index], weights, with_error)
+    found = estimates.probability(true[different.index], weights, with_error)
     return Estimate(float(found.value), float(found.error) if with_error else None)
 
 

@@ -143,8 +143,8 @@ def check(key: Key, ensemble: Ensemble, data: Dataset) -> Check:
     x, observed = ensemble.model.scaling.apply(data.values)[rows], data.observed[rows]
     params, graphs = ensemble.take(picked)
     run = partial(many.residuals_of, model=ensemble.engine, x=np.float32(x))
-    residual = many.in_pieces(run, (params, graphs), len(rows))
-    noise = many.in_pieces(
+    residual = many.map_chunks(run, (params, graphs), len(rows))
+    noise = many.map_chunks(
         partial(_noise, model=ensemble.engine, num_rows=len(rows)),
         (jax.random.split(key_noise, NUM_DRAWS), params),
         len(rows),

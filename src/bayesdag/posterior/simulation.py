@@ -65,7 +65,7 @@ class Ensemble:
         return _flat(self.graphs)
 
 
-def in_pieces(function: Callable[..., Any], arguments: tuple, num_rows: int = 1) -> Any:
+def map_chunks(function: Callable[..., Any], arguments: tuple, num_rows: int = 1) -> Any:
     """`function` of arrays that start with draws, piece by piece, put together again.
 
     The last piece is filled up with copies: all have the same shape, whatever the number
@@ -162,7 +162,7 @@ def one_row_each(
 
 
 @partial(jax.jit, static_argnames=("model",))
-def reimagined(
+def counterfactual_rows(
     params: Params, graphs: Array, *, model: SCM, x: Array, do_mask: Array, do_values: Array
 ) -> Float[Array, "k n d"]:
     """Given rows under an intervention that leaves their residuals as they were."""

@@ -13,7 +13,7 @@ import numpy as np
 
 from bayesdag.errors import FileFormatError
 from bayesdag.runs.files import write_whole
-from bayesdag.types import Monitor, Told
+from bayesdag.types import Monitor, StatusReporter
 
 
 @dataclass
@@ -99,7 +99,7 @@ class Keeper:
 
 
 @dataclass
-class Together:
+class MonitorGroup:
     """Several monitors as one; the first that has a state to resume from supplies it."""
 
     monitors: tuple[Monitor, ...]
@@ -113,11 +113,11 @@ class Together:
         for monitor in self.monitors:
             monitor.chunk(step, total, state, stats)
 
-    def tell(self, words: str) -> None:
+    def report(self, words: str) -> None:
         """Tell those who want to hear it."""
         for monitor in self.monitors:
-            if isinstance(monitor, Told):
-                monitor.tell(words)
+            if isinstance(monitor, StatusReporter):
+                monitor.report(words)
 
 
 def _pack(state: Any) -> list[np.ndarray]:

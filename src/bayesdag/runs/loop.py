@@ -60,7 +60,7 @@ class Schedule:
         return self.num_warmup + self.num_samples * self.thinning
 
 
-class Progress(NamedTuple):
+class RunState(NamedTuple):
     """Everything needed to go on from here.
 
     Attributes:
@@ -86,7 +86,7 @@ def run(
     schedule: Schedule,
     monitor: Monitor | None = None,
     until: int | None = None,
-) -> Progress:
+) -> RunState:
     """The finished run; `draws` hold what was kept, leading dimension num_samples.
 
     Args:
@@ -119,14 +119,14 @@ def run(
 def advance(
     key: Key | Keys,
     kernel: Kernel,
-    progress: Progress,
+    progress: RunState,
     context: Any,
     schedule: Schedule,
     until: Int[Array, ""] | int,
-) -> Progress:
+) -> RunState:
     """Progress at step `until`; compiled once, whatever the number of steps."""
 
-    def body(progress: Progress) -> Progress:
+    def body(progress: RunState) -> RunState:
         key_step, key_keep = _keys(key, progress.step)
         state, stats = _step(key_step, kernel, progress.step, progress.state, context)
         # The slot of the current block is overwritten until the block's last step: a write
@@ -139,7 +139,7 @@ def advance(
         )
         fresh = ~jnp.isfinite(stats["energy"]) & (progress.broken < 0)
         broken = jnp.where(fresh, progress.step, progress.broken)
-        return Progress(progress.step + 1, state, draws, stats, broken)
+        return RunState(progress.step + 1, state, draws, stats, broken)
 
     return jax.lax.while_loop(lambda p: p.step < until, body, progress)
 
@@ -152,7 +152,7 @@ def _step(key: Key | Keys, kernel: Kernel, step: Array, state: Any, context: Any
 
 def _begin(
     key: Key | Keys, kernel: Kernel, state: Any, context: Any, schedule: Schedule
-) -> Progress:
+) -> RunState:
     """An empty buffer in the shape of what the kernel keeps."""
     step = jnp.zeros((), jnp.int32)
     _, stats = jax.eval_shape(_step, key, kernel, step, state, context)
@@ -160,7 +160,7 @@ def _begin(
     draws = jax.tree.map(lambda x: jnp.zeros((schedule.num_samples, *x.shape), x.dtype), draw)
     stats = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), stats)
     state = jax.tree.map(jnp.array, state)  # a copy of its own: `advance` donates it
-    return Progress(step, state, draws, stats, jnp.full(stats["energy"].shape, -1, jnp.int32))
+    return RunState(step, state, draws, stats, jnp.full(stats["energy"].shape, -1, jnp.int32))
 
 
 def _keys(key: Key | Keys, step: Array) -> tuple[Key | Keys, Key | Keys]:
@@ -175,7 +175,7 @@ def _keys(key: Key | Keys, step: Array) -> tuple[Key | Keys, Key | Keys]:
     return pairs[:, 0], pairs[:, 1]
 
 
-def _refuse_broken(progress: Progress) -> None:
+def _refuse_broken(progress: RunState) -> None:
     """Raise when a chain left the numbers; the last checkpoint is from before that."""
     broken = np.asarray(progress.broken)
     if (broken < 0).all():

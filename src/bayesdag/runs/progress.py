@@ -5,13 +5,13 @@ from typing import Any
 
 
 @dataclass
-class Progress:
+class ProgressLine:
     """A line on the terminal: energy, expected edges, time left.
 
     Used as a context manager, so that the line is closed whatever happens.
     """
 
-    def __enter__(self) -> "Progress":
+    def __enter__(self) -> "ProgressLine":
         from rich.console import Console
         from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
         from rich.progress import Progress as Line
@@ -40,7 +40,7 @@ class Progress:
         words = "  ".join(f"{name.replace('_', ' ')} {value:.5g}" for name, value in stats.items())
         self._show(words, completed=step, total=total, steps=f"{step}/{total}")
 
-    def tell(self, words: str) -> None:
+    def report(self, words: str) -> None:
         """Show what is being done before steps can be counted."""
         self._show(words, steps="")
 

@@ -11,7 +11,7 @@ from bayesdag.types import Params
 MAX_ENTRIES = 8_000_000  # numbers held at once: 64 MB
 
 
-class Rows(NamedTuple):
+class RowMoments(NamedTuple):
     """Moments of the rows that count for a node: those in which nobody set it.
 
     Nodes observed in the same rows share one entry, so purely observational data keep one
@@ -30,7 +30,7 @@ class Rows(NamedTuple):
     scatter: Float[np.ndarray, "g c c"]
 
 
-def rows_of(values: Float[np.ndarray, "n c"], observed: Bool[np.ndarray, "n d"]) -> Rows:
+def rows_of(values: Float[np.ndarray, "n c"], observed: Bool[np.ndarray, "n d"]) -> RowMoments:
     """Moments for every node, from the rows where it was observed."""
     patterns, group = np.unique(observed, axis=1, return_inverse=True)
     c = values.shape[1]
@@ -41,7 +41,7 @@ def rows_of(values: Float[np.ndarray, "n c"], observed: Bool[np.ndarray, "n d"])
             mean[entry] = values[counted].mean(axis=0)
             centred = values[counted] - mean[entry]
             scatter[entry] = centred.T @ centred
-    return Rows(group.reshape(-1), num_rows, mean, scatter)
+    return RowMoments(group.reshape(-1), num_rows, mean, scatter)
 
 
 def by_size(

@@ -23,7 +23,7 @@ from bayesdag.types import Key, Params, ParentSets
 MIN_UNEXPLAINED = 1e-13  # share of a variance; what is left below it is rounding
 
 
-class Stats(NamedTuple):
+class BGeStats(NamedTuple):
     """The normal-Wishart posterior; nodes that were observed in the same rows share one.
 
     Attributes:
@@ -63,7 +63,7 @@ class BGe:
     alpha_mu: float = 1.0
     alpha_w: float | None = None
 
-    def prepare(self, data: Dataset) -> Stats:
+    def prepare(self, data: Dataset) -> BGeStats:
         """The joint posterior of mean and precision, in engine units."""
         d = data.num_variables
         alpha_w = d + 2.0 if self.alpha_w is None else self.alpha_w
@@ -79,9 +79,11 @@ class BGe:
         scale = prior_scale * np.eye(d) + rows.scatter
         scale = scale + (self.alpha_mu * share)[:, None, None] * shift
         mean = share[:, None] * rows.mean
-        return Stats(rows.group, rows.num_rows, mean, scale, alpha_w, prior_scale)
+        return BGeStats(rows.group, rows.num_rows, mean, scale, alpha_w, prior_scale)
 
-    def log_evidence(self, stats: Stats, node: int, parents: ParentSets) -> Float[np.ndarray, " m"]:
+    def log_evidence(
+        self, stats: BGeStats, node: int, parents: ParentSets
+    ) -> Float[np.ndarray, " m"]:
         """log p(x_node | x_parents), for m parent sets."""
         result, entry = np.empty(len(parents)), int(stats.group[node])
         for which, members in _sufficient_statistics.by_size(parents):
@@ -95,7 +97,7 @@ class BGe:
         return result
 
     def log_evidence_of_additions(
-        self, stats: Stats, nodes: Int[np.ndarray, " b"], parents: Bool[np.ndarray, "b d"]
+        self, stats: BGeStats, nodes: Int[np.ndarray, " b"], parents: Bool[np.ndarray, "b d"]
     ) -> Float[np.ndarray, "b d"]:
         """log p(x_node | x_parents, x_j) for every further parent j, at the price of one set.
 
@@ -128,7 +130,7 @@ class BGe:
         """Linear mechanisms with Gaussian noise."""
         return SCM(Linear(), Gaussian(), data.scaling)
 
-    def draw(self, key: Key, stats: Stats, graphs: Shaped[np.ndarray, "s d d"]) -> Params:
+    def draw(self, key: Key, stats: BGeStats, graphs: Shaped[np.ndarray, "s d d"]) -> Params:
         """Exact posterior draws of weights, intercepts and noise scales given each graph.
 
         With R the posterior scale matrix, σ² of node i with parents S is inverse gamma with
@@ -155,7 +157,7 @@ class BGe:
             log_scale[which] = np.log(sigma)
         return _sufficient_statistics.linear_params(graphs.shape, weights, bias, log_scale)
 
-    def _constant(self, stats: Stats, entry: int, num_parents: int) -> float:
+    def _constant(self, stats: BGeStats, entry: int, num_parents: int) -> float:
         """The part of the log evidence that depends on the parents' number alone."""
         num_rows = stats.num_rows[entry]
         freedom = stats.alpha_w - stats.mean.shape[1] + num_parents + 1
@@ -165,14 +167,14 @@ class BGe:
         return float(gammas + weight + prior - 0.5 * num_rows * np.log(np.pi))
 
 
-def _shape(stats: Stats, entry, num_parents: int):
+def _shape(stats: BGeStats, entry, num_parents: int):
     """Shape of the inverse gamma posterior of σ²."""
     d = stats.mean.shape[1]
     return 0.5 * (stats.alpha_w + stats.num_rows[entry] - d + num_parents + 1)
 
 
 def _family_root(
-    stats: Stats, node: Int[np.ndarray, " b"], members: Int[np.ndarray, "b p"]
+    stats: BGeStats, node: Int[np.ndarray, " b"], members: Int[np.ndarray, "b p"]
 ) -> Float[np.ndarray, "b q q"]:
     """Cholesky factors of R over the parents and, last, the node itself.
 

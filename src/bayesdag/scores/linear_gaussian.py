@@ -72,12 +72,12 @@ class LinearGaussian:
     noise_shape: float = 1.5
     noise_scale: float = 1.0
 
-    def prepare(self, data: Dataset) -> _sufficient_statistics.Rows:
+    def prepare(self, data: Dataset) -> _sufficient_statistics.RowMoments:
         """Means and sums of squares and products of the rows that count for each node."""
         return _sufficient_statistics.rows_of(data.scaled, data.observed)
 
     def log_evidence(
-        self, stats: _sufficient_statistics.Rows, node: int, parents: ParentSets
+        self, stats: _sufficient_statistics.RowMoments, node: int, parents: ParentSets
     ) -> Float[np.ndarray, " m"]:
         """log p(x_node | x_parents), for m parent sets."""
         result = np.empty(len(parents))
@@ -94,7 +94,10 @@ class LinearGaussian:
         return SCM(Linear(), Gaussian(), data.scaling)
 
     def draw(
-        self, key: Key, stats: _sufficient_statistics.Rows, graphs: Shaped[np.ndarray, "s d d"]
+        self,
+        key: Key,
+        stats: _sufficient_statistics.RowMoments,
+        graphs: Shaped[np.ndarray, "s d d"],
     ) -> Params:
         """Exact posterior draws given each graph: σ by its density, then θ given σ."""
         rng = generator(key)
@@ -117,7 +120,7 @@ class LinearGaussian:
 
     def _family(
         self,
-        stats: _sufficient_statistics.Rows,
+        stats: _sufficient_statistics.RowMoments,
         node: Int[np.ndarray, " b"],
         members: Int[np.ndarray, "b p"],
     ) -> Family:

@@ -18,7 +18,7 @@ from jaxtyping import Bool, Float, Int, Shaped
 from bayesdag.data import Dataset
 from bayesdag.errors import InputError
 from bayesdag.model.mechanisms.networks import Networks
-from bayesdag.model.noises.skewed_student_t import Tailed
+from bayesdag.model.noises.skewed_student_t import SkewedStudentT
 from bayesdag.model.scm import SCM
 from bayesdag.random import generator
 from bayesdag.scores import _sufficient_statistics
@@ -27,16 +27,16 @@ from bayesdag.scores._neural.cache import Address, Kinds, Trained
 from bayesdag.scores._neural.crossfit import Folds
 from bayesdag.scores._neural.network import Plan
 from bayesdag.scores._neural.parameter_draws import assembled
-from bayesdag.scores._neural.surrogate import Additive, Moments
+from bayesdag.scores._neural.surrogate import AdditiveSurrogate, Moments
 from bayesdag.types import Key, Params, ParentSets
 
 # Data sets whose latest networks are remembered.
 _MOST_REMEMBERED = 4
-_MEMORY: "OrderedDict[tuple, Stats]" = OrderedDict()
+_MEMORY: "OrderedDict[tuple, NeuralStats]" = OrderedDict()
 
 
 @dataclass(eq=False)
-class Stats:
+class NeuralStats:
     """The rows in folds, and every family that was trained on them.
 
     Attributes:
@@ -59,7 +59,7 @@ class Stats:
 
 
 @dataclass(frozen=True)
-class Neural:
+class NeuralScore:
     """Evidence of small networks, half integrated, half predicted; Student-t or Gaussian noise.
 
     x = f(parents) + s(parents) · noise; that s is 1 and that it is not are equally probable
@@ -108,7 +108,7 @@ class Neural:
         if not self.trusted_rows > 0:
             raise InputError(f"trusted_rows is {self.trusted_rows:g}; it must be above 0")
 
-    def views(self) -> "tuple[Neural, ...]":
+    def views(self) -> "tuple[NeuralScore, ...]":
         """This score, and as it would be under other assumptions on the noise, if hedged.
 
         All learn from the same networks, so what is trained for one serves the others. Each
@@ -129,29 +129,31 @@ class Neural:
         scale = "a scale that may depend on the parents" if self.uneven else "one scale"
         return f"of {scale}" + ", which may be skewed" * self.skewed
 
-    def prepare(self, data: Dataset) -> Stats:
+    def prepare(self, data: Dataset) -> NeuralStats:
         """The rows in folds, and no network yet."""
         rng = np.random.default_rng(self.seed)
         folds = crossfit.fold(rng, data.scaled, data.observed, self._folds(data.num_rows))
-        stats = Stats(folds, Additive().prepare(data), data.num_rows)
+        stats = NeuralStats(folds, AdditiveSurrogate().prepare(data), data.num_rows)
         _MEMORY[self._address(data)] = stats
         _MEMORY.move_to_end(self._address(data))
         while len(_MEMORY) > _MOST_REMEMBERED:
             _MEMORY.popitem(last=False)
         return stats
 
-    def recall(self, data: Dataset) -> Stats:
+    def recall(self, data: Dataset) -> NeuralStats:
         """What was last prepared and trained on these rows; anew where that is forgotten."""
         return _MEMORY.get(self._address(data)) or self.prepare(data)
 
-    def log_evidence(self, stats: Stats, node: int, parents: ParentSets) -> Float[np.ndarray, " m"]:
+    def log_evidence(
+        self, stats: NeuralStats, node: int, parents: ParentSets
+    ) -> Float[np.ndarray, " m"]:
         """Log predictive density of the node given its parents, for m parent sets."""
         self._trained(stats, np.full(len(parents), node), parents)
         self.settle(stats)
         return self.log_evidence_of_families(stats, np.full(len(parents), node), parents)
 
     def log_evidence_of_families(
-        self, stats: Stats, nodes: Int[np.ndarray, " m"], parents: ParentSets
+        self, stats: NeuralStats, nodes: Int[np.ndarray, " m"], parents: ParentSets
     ) -> Float[np.ndarray, " m"]:
         """The same for families of several nodes: the more at once, the faster.
 
@@ -161,22 +163,22 @@ class Neural:
         return cache.log_evidence(found, self._kinds) * self.power(stats)
 
     def promise(
-        self, stats: Stats, nodes: Int[np.ndarray, " b"], parents: Bool[np.ndarray, "b d"]
+        self, stats: NeuralStats, nodes: Int[np.ndarray, " b"], parents: Bool[np.ndarray, "b d"]
     ) -> Float[np.ndarray, "b d"]:
         """What each variable could add to these parents, in nats: whom to try first."""
         found = self._trained(stats, nodes, parents)
         return np.stack([family.could_add for family in found]).astype(float)
 
-    def sketch(self, stats: Stats) -> tuple[Additive, Moments]:
+    def sketch(self, stats: NeuralStats) -> tuple[AdditiveSurrogate, Moments]:
         """Sums of curves, one of each parent, instead of networks."""
-        return Additive(), stats.moments
+        return AdditiveSurrogate(), stats.moments
 
-    def power(self, stats: Stats) -> float:
+    def power(self, stats: NeuralStats) -> float:
         """To which the evidence is raised: 1 for few rows, falling like 1 / N for many."""
         return float(1 / (1 + stats.num_rows / self.trusted_rows))
 
     def doubt(
-        self, stats: Stats, nodes: Int[np.ndarray, " b"], parents: Bool[np.ndarray, "b d"]
+        self, stats: NeuralStats, nodes: Int[np.ndarray, " b"], parents: Bool[np.ndarray, "b d"]
     ) -> None:
         """Put into doubt all sets with one parent less than these.
 
@@ -191,7 +193,7 @@ class Neural:
             smaller = ((node, mask & ~(1 << j)) for j in range(mask.bit_length()) if mask >> j & 1)
             stats.doubtful.update((family, None) for family in smaller if family in stats.known)
 
-    def settle(self, stats: Stats) -> bool:
+    def settle(self, stats: NeuralStats) -> bool:
         """Train again what is in doubt; whether any score has changed since the last time."""
         self._train(stats, [])
         changed, stats.changed = stats.changed, False
@@ -199,9 +201,9 @@ class Neural:
 
     def scm(self, data: Dataset) -> SCM:
         """A small network for each variable, with noise whose tails are its own."""
-        return SCM(Networks(self.width), Tailed(), data.scaling)
+        return SCM(Networks(self.width), SkewedStudentT(), data.scaling)
 
-    def draw(self, key: Key, stats: Stats, graphs: Shaped[np.ndarray, "s d d"]) -> Params:
+    def draw(self, key: Key, stats: NeuralStats, graphs: Shaped[np.ndarray, "s d d"]) -> Params:
         """The network of a random fold, its last layer and noise scale drawn.
 
         Hidden units stay as trained; the weights that read them vary as in a linear
@@ -216,7 +218,7 @@ class Neural:
         rng, shape = generator(key), graphs.shape[:2]
         return assembled(rng, families, which, shape, stats.num_rows, self._kinds)
 
-    def _trained(self, stats: Stats, nodes: np.ndarray, parents: np.ndarray) -> list[Trained]:
+    def _trained(self, stats: NeuralStats, nodes: np.ndarray, parents: np.ndarray) -> list[Trained]:
         """All families, after those that are not known have been trained."""
         addresses = _addresses(nodes, parents)
         fresh = list(dict.fromkeys(a for a in addresses if a not in stats.known))
@@ -224,7 +226,7 @@ class Neural:
             self._train(stats, fresh)
         return [stats.known[address] for address in addresses]
 
-    def _train(self, stats: Stats, fresh: list[Address]) -> None:
+    def _train(self, stats: NeuralStats, fresh: list[Address]) -> None:
         """Train these, and again those in doubt.
 
         Sets that a fresh one beats by little are trained again from its network, so that no
@@ -245,7 +247,7 @@ class Neural:
         stats.doubtful.update(cache.in_doubt(stats.known, fresh, d, self._kinds))
 
     @staticmethod
-    def _remember(stats: Stats, address: Address, family: Trained) -> None:
+    def _remember(stats: NeuralStats, address: Address, family: Trained) -> None:
         """Keep what is trained better."""
         before = stats.known.get(address)
         if before is None or before.log_posterior.sum() < family.log_posterior.sum():
@@ -285,4 +287,4 @@ def _addresses(nodes: np.ndarray, parents: np.ndarray) -> list[Address]:
     ]
 
 
-build = Neural
+build = NeuralScore

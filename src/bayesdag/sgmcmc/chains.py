@@ -24,7 +24,7 @@ from bayesdag.types import Array, Key, Keys, Params, Sampler
 _TILE_ROWS = 32  # measured: a CPU's cache then holds the activations of one chain
 
 
-class State(NamedTuple):
+class ChainState(NamedTuple):
     """All chains of one data set.
 
     Attributes:
@@ -46,7 +46,7 @@ class State(NamedTuple):
     energy: Float[Array, " chain"]
 
 
-class Context(NamedTuple):
+class ChainContext(NamedTuple):
     """What the chains read and never change.
 
     Attributes:
@@ -61,34 +61,34 @@ class Context(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Together:
+class StackedDatasets:
     """The step of a method for several data sets at once: what the loop runs."""
 
     method: Any
 
-    def step(self, key: Keys, step: Array, state: Any, context: Context) -> tuple:
+    def step(self, key: Keys, step: Array, state: Any, context: ChainContext) -> tuple:
         """Every data set one step further; each has its own key."""
 
         def one(key: Key, state: Any, x: Array, counted: Array) -> tuple:
-            return self.method.step(key, step, state, Context(x, counted, context.support))
+            return self.method.step(key, step, state, ChainContext(x, counted, context.support))
 
         return _each(one)(key, state, context.x, context.counted)
 
-    def keep(self, key: Keys, state: Any, context: Context) -> Params:
+    def keep(self, key: Keys, state: Any, context: ChainContext) -> Params:
         """The draws of every data set."""
 
         def one(key: Key, state: Any, x: Array, counted: Array) -> Params:
-            return self.method.keep(key, state, Context(x, counted, context.support))
+            return self.method.keep(key, state, ChainContext(x, counted, context.support))
 
         return _each(one)(key, state, context.x, context.counted)
 
 
-def context(datasets: Sequence[Dataset], knowledge: Constraints) -> Context:
+def context(datasets: Sequence[Dataset], knowledge: Constraints) -> ChainContext:
     """Data sets of equal shape, stacked, with what is known about their columns."""
     shapes = {data.values.shape for data in datasets}
     if len(shapes) > 1:
         raise InputError(f"data sets fitted together must have one shape, not {sorted(shapes)}")
-    return Context(
+    return ChainContext(
         x=jnp.asarray(np.stack([data.scaled for data in datasets]), jnp.float32),
         counted=jnp.asarray(np.stack([data.observed for data in datasets]), jnp.float32),
         support=support(knowledge.required, knowledge.forbidden, knowledge.log_odds),
@@ -122,7 +122,7 @@ def tempered(method: Any, sampler: Any) -> Sampler:
 
 
 def next_batch(
-    method: Any, key: Key, step: Array, state: Any, context: Context
+    method: Any, key: Key, step: Array, state: Any, context: ChainContext
 ) -> tuple[Batch, Any]:
     """The rows of this step in tiles, and the state that has visited them."""
     rows, visited = next_rows(key, step, state.rows, method.batch_size)
@@ -158,7 +158,7 @@ def next_rows(key: Key, step: Array, rows: Array, batch_size: int) -> tuple[Arra
     return chosen, rows
 
 
-def tiled(context: Context, rows: Array, num_tiles: int, correct: bool) -> Batch:
+def tiled(context: ChainContext, rows: Array, num_tiles: int, correct: bool) -> Batch:
     """The chosen rows, cut into tiles of equal size."""
     n, b = context.x.shape[0], rows.shape[0]
     size = math.ceil(b / num_tiles)

@@ -13,7 +13,7 @@ from bayesdag.model.energy import Energy, Gradient
 from bayesdag.model.priors.uniform import Uniform
 from bayesdag.posterior import Posterior
 from bayesdag.sgmcmc import dagspace
-from bayesdag.sgmcmc.chains import Context
+from bayesdag.sgmcmc.chains import ChainContext
 from bayesdag.types import Array, Key, Keys, Mechanism, Monitor, Noise, Params, StructurePrior
 
 
@@ -27,8 +27,10 @@ class Engine(ABC):
     potential_scale: float
     free_absence: bool = False
 
-    honours: ClassVar[frozenset[str]] = frozenset({"required", "forbidden", "beliefs"})
-    interventions: ClassVar[bool] = True
+    supported_constraints: ClassVar[frozenset[str]] = frozenset(
+        {"required", "forbidden", "beliefs"}
+    )
+    supports_interventions: ClassVar[bool] = True
 
     def min_rows(self, d: int) -> int:
         """Ten: fewer say nothing about a noise scale."""
@@ -67,11 +69,13 @@ class Engine(ABC):
             potential_scale=self.potential_scale,
         )
 
-    def lift(self, coordinates: Array, context: Context) -> tuple[Array, Array]:
+    def lift(self, coordinates: Array, context: ChainContext) -> tuple[Array, Array]:
         """Potentials that agree with what is required, and the log volume of the map."""
         return dagspace.lift(coordinates, context.support, self.potential_scale)
 
-    def energy_now(self, graphs: Array, params: Params, slope: Gradient, context: Context) -> Array:
+    def energy_now(
+        self, graphs: Array, params: Params, slope: Gradient, context: ChainContext
+    ) -> Array:
         """U of every chain but for the order's part, estimated from this batch."""
         structure = jax.vmap(self.energy.structure, in_axes=(0, None))
         energy = slope.energy + structure(graphs, context.support.log_odds)

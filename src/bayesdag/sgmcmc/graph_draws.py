@@ -7,11 +7,11 @@ import jax
 from jaxtyping import Float
 
 from bayesdag.sgmcmc import dagspace
-from bayesdag.sgmcmc.chains import Context, State
+from bayesdag.sgmcmc.chains import ChainContext, ChainState
 from bayesdag.types import Array, Key, Params
 
 
-class Draw(NamedTuple):
+class GraphDraw(NamedTuple):
     """Graphs of all chains, and the way back from them.
 
     Attributes:
@@ -27,7 +27,9 @@ class Draw(NamedTuple):
     carry: Any
 
 
-def differentiable(method: Any, key: Key, state: State, context: Context, soft: bool) -> Draw:
+def differentiable(
+    method: Any, key: Key, state: ChainState, context: ChainContext, soft: bool
+) -> GraphDraw:
     """One graph a chain; `soft` when the gradient in the potentials is wanted too."""
 
     def one(key: Key, coordinates: Array, carry: Params, edge_params: Params) -> tuple:
@@ -44,10 +46,12 @@ def differentiable(method: Any, key: Key, state: State, context: Context, soft: 
     (graphs, entropy), pull, carry = jax.vjp(
         all_chains, state.potentials.position, state.learned["edges"], has_aux=True
     )
-    return Draw(graphs, entropy, pull, carry)
+    return GraphDraw(graphs, entropy, pull, carry)
 
 
-def sample(method: Any, key: Key, state: State, context: Context) -> tuple[Array, Array, Array]:
+def sample(
+    method: Any, key: Key, state: ChainState, context: ChainContext
+) -> tuple[Array, Array, Array]:
     """Potentials, mask and graph of every chain."""
 
     def one(key: Key, coordinates: Array, carry: Params, edge_params: Params) -> tuple:

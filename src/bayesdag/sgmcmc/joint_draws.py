@@ -14,8 +14,8 @@ from bayesdag.data import Dataset
 from bayesdag.model.energy import Energy
 from bayesdag.model.scm import SCM
 from bayesdag.posterior import Posterior
-from bayesdag.runs.loop import Progress
-from bayesdag.sgmcmc.chains import Context, on_cpu, over_chains, tiled
+from bayesdag.runs.loop import RunState
+from bayesdag.sgmcmc.chains import ChainContext, on_cpu, over_chains, tiled
 from bayesdag.types import Array, Params
 
 _ROWS_AT_ONCE = 512
@@ -23,7 +23,7 @@ _MANY_EDGES = 3.0  # a variable
 
 
 def posteriors(
-    method: Any, done: Progress, datasets: Sequence[Dataset], context: Context
+    method: Any, done: RunState, datasets: Sequence[Dataset], context: ChainContext
 ) -> list[Posterior]:
     """The draws of every data set; leading dimensions become (chain, draw)."""
     clipped = np.asarray(jax.vmap(method.clipped_share)(done.state))
@@ -48,7 +48,7 @@ def posteriors(
 
 
 @partial(jax.jit, static_argnums=0)
-def _log_joint(energy: Energy, draws: Params, context: Context) -> Array:
+def _log_joint(energy: Energy, draws: Params, context: ChainContext) -> Array:
     """-U of each draw on all rows: the mini-batch estimates of the run are too noisy."""
     n = context.x.shape[0]
     batch = tiled(context, jnp.arange(n), math.ceil(n / _ROWS_AT_ONCE), correct=False)

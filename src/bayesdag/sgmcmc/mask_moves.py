@@ -1,6 +1,6 @@
 """How do the masks and their logits move, given an order? Two answers, both for one chain.
 
-`Averaged` is the paper's Algorithm 2: fresh masks at every step, SG-MCMC on the logits. Its
+`AveragedMasks` is the paper's Algorithm 2: fresh masks at every step, SG-MCMC on the logits. Its
 weakness is built in. A slope in W̃ is at most 1, a single edge is a single observation of its
 logit, so W̃ needs hundreds of steps to follow a change of order, and when it has arrived it
 says little. `Flips` keeps one mask a chain instead and moves it by Metropolis' rule with W̃
@@ -21,7 +21,7 @@ from bayesdag.types import Array, Key, Mask, Sampler
 
 
 @dataclass(frozen=True)
-class Averaged:
+class AveragedMasks:
     """Algorithm 2: the likelihood averaged over several masks, SG-MCMC on the logits.
 
     Attributes:

@@ -134,7 +134,7 @@ class Place(NamedTuple):
         return edges - penalty[self.component][number] - beliefs
 
 
-def stand(
+def chain_context(
     key: Key,
     energy: Energy,
     potentials: Potentials,

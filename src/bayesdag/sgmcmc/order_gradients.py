@@ -10,7 +10,7 @@ import jax
 
 from bayesdag.model.energy import Batch, Gradient, spread
 from bayesdag.sgmcmc import dagspace
-from bayesdag.sgmcmc.chains import Context
+from bayesdag.sgmcmc.chains import ChainContext
 from bayesdag.types import Array, Key
 
 
@@ -20,7 +20,7 @@ def gradient(
     state: Any,
     graphs: Array,
     slope: Gradient,
-    context: Context,
+    context: ChainContext,
     batch: Batch,
 ) -> tuple[Array, Array | None, Any]:
     """Gradient of U in p for every chain, its variance, and what the relaxation carries on."""

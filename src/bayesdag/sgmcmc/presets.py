@@ -11,7 +11,7 @@ the paper's table "hyperparameter selection".
 from typing import Any
 
 from bayesdag.model.mechanisms.linear import Linear
-from bayesdag.model.mechanisms.neural import Neural
+from bayesdag.model.mechanisms.neural import NeuralMechanism
 from bayesdag.sgmcmc.edges.bernoulli import Bernoulli
 from bayesdag.sgmcmc.edges.permutation import Permutation
 from bayesdag.sgmcmc.relaxations.sinkhorn import Sinkhorn
@@ -44,14 +44,14 @@ def table(method: type) -> dict[str, Any]:
     presets = {"quick": _quick(method)}
     for name, row in _NONLINEAR.items():
         presets[f"paper-{name}"] = method(
-            mechanism=Neural(edge_weights=True), **_published(row, Permutation)
+            mechanism=NeuralMechanism(edge_weights=True), **_published(row, Permutation)
         )
     for name, row in _LINEAR.items():
         settings = _published(row, Bernoulli) | {"num_chains": 20, "num_warmup": 490}
         mechanism = Linear(intercept=False, init_scale=0.1)
         presets[f"paper-{name}"] = method(mechanism=mechanism, **settings)
     for name, row in _REAL.items():
-        mechanism: Mechanism = Neural(edge_weights=True, normalise=name != "syntren")
+        mechanism: Mechanism = NeuralMechanism(edge_weights=True, normalise=name != "syntren")
         settings = _published(row, Bernoulli) | {"batch_size": 128}
         presets[f"paper-{name}"] = method(mechanism=mechanism, **settings)
     return presets

@@ -16,7 +16,7 @@ import jax.numpy as jnp
 from bayesdag.model.energy import Energy
 from bayesdag.sgmcmc import chains, dagspace, mask_gradients
 from bayesdag.sgmcmc.mask_moves import draw_logits
-from bayesdag.sgmcmc.node_energies import stand
+from bayesdag.sgmcmc.node_energies import chain_context
 from bayesdag.types import Array, Key, Keys, Params
 
 _ROWS_AT_ONCE = 512
@@ -27,7 +27,7 @@ def graphs(
     keys: Keys,
     energy: Energy,
     draws: Params,
-    context: chains.Context,
+    context: chains.ChainContext,
     num_masks: int,
     scale: float | None,
 ) -> Params:
@@ -47,7 +47,7 @@ def graphs(
     indices = jnp.arange(num_draws)
 
     def one_set(key: Key, x: Array, counted: Array, own: Params) -> Params:
-        here = chains.Context(x, counted, context.support)
+        here = chains.ChainContext(x, counted, context.support)
 
         def one_draw(index: Array, of_chains: Params) -> Params:
             # By index, so that more draws leave the first ones as they are.
@@ -64,7 +64,7 @@ def graphs(
 
 def _choose(
     energy: Energy,
-    context: chains.Context,
+    context: chains.ChainContext,
     num_masks: int,
     scale: float | None,
     key: Key,
@@ -81,7 +81,7 @@ def _choose(
         masks = jnp.concatenate([kept[None], masks])
     params = {name: draw[name] for name in ("mechanism", "noise")}
     potentials, support = draw["potentials"], context.support
-    place = stand(key_component, energy, potentials, kept, params, support, batch)
+    place = chain_context(key_component, energy, potentials, kept, params, support, batch)
     log_terms = place.log_terms(masks)
     chosen = mask_gradients.choose(key_choice, log_terms)
     mask = dagspace.confine(mask_gradients.columns(masks, chosen), support)

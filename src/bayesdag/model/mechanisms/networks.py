@@ -56,7 +56,7 @@ class Networks:
         units, z = self._seen(params, x, parents, i)
         return units @ params["second"][i] + z @ params["slopes"][i] + params["intercept"][i]
 
-    def node_spread(
+    def node_scale(
         self, params: Params, x: Rows, parents: Shaped[Array, " d"], i: Array
     ) -> Float[Array, " n"]:
         """Factor of the noise of variable `i`; 1 where the parameters say nothing of it."""

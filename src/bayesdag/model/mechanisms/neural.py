@@ -19,7 +19,7 @@ _EPSILON = 1e-5  # in the variance of LayerNorm
 
 
 @dataclass(frozen=True)
-class Neural:
+class NeuralMechanism:
     """Two networks for all variables, told apart by trainable embeddings.
 
     Attributes:
@@ -170,4 +170,4 @@ def _moments(hidden: Float[Array, "r h"]) -> tuple[Float[Array, "r 1"], Float[Ar
     return mean, jax.lax.rsqrt(variance + _EPSILON)
 
 
-build = Neural
+build = NeuralMechanism

@@ -9,7 +9,7 @@ from bayesdag.types import Array, Key, Params, Rows
 
 
 @dataclass(frozen=True)
-class Tailed:
+class SkewedStudentT:
     """Residuals σ_i · z_i, z_i of mean 0 from two halves of Student-t distributions.
 
     Above its mode z is spread a_i times as far as a t(ν_i), below it 1 / a_i times; stored as
@@ -61,4 +61,4 @@ def _log_gamma_ratio(a: Array) -> Array:
     )
 
 
-build = Tailed
+build = SkewedStudentT

@@ -13,10 +13,10 @@ import numpy as np
 from jaxtyping import Float, Int32
 
 from bayesdag.scores._neural.crossfit import Families, Given, Scored
-from bayesdag.scores._neural.network import Network, Noise
+from bayesdag.scores._neural.network import Network, NoiseFits
 
 Address = tuple[int, int]  # a node, and its parents as the bits of a number
-Kinds = tuple[int, ...]  # of noise, as `Noise` numbers them
+Kinds = tuple[int, ...]  # of noise, as `NoiseFits` numbers them
 # Evidence that a further parent may add before nobody doubts it: below, the smaller set is
 # trained again from the larger one's network.
 DOUBTFUL = 40.0
@@ -34,7 +34,7 @@ class Trained(NamedTuple):
     networks: Network
     log_posterior: Float[np.ndarray, " f"]
     log_marginal: Float[np.ndarray, "f 4"]
-    noise: Noise
+    noise: NoiseFits
     centre: Float[np.ndarray, " f"]
     spread: Float[np.ndarray, " f"]
     last: Float[np.ndarray, "f q q"]

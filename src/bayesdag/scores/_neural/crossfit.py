@@ -16,7 +16,7 @@ from jaxtyping import Bool, Float, Int, Int32
 
 from bayesdag.runs.loop import COMPILER
 from bayesdag.scores._neural import network, whitening
-from bayesdag.scores._neural.network import Network, Noise, Plan
+from bayesdag.scores._neural.network import Network, NoiseFits, Plan
 from bayesdag.scores._neural.surrogate import NUM_CURVES, curves
 from bayesdag.types import Array
 
@@ -81,7 +81,7 @@ class Scored(NamedTuple):
     networks: Network
     log_posterior: Float[Array, "b f"]
     log_marginal: Float[Array, "b f 4"]
-    noise: Noise
+    noise: NoiseFits
     centre: Float[Array, "b f"]
     spread: Float[Array, "b f"]
     last: Float[Array, "b f q q"]

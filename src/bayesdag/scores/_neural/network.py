@@ -65,7 +65,7 @@ class Network(NamedTuple):
     second: Float[Array, " q"]
 
 
-class Rows(NamedTuple):
+class TrainingRows(NamedTuple):
     """Inputs (whitened), target (standardised) and what each row counts."""
 
     inputs: Float[Array, "n k"]
@@ -73,7 +73,7 @@ class Rows(NamedTuple):
     weight: Float[Array, " n"]
 
 
-class Noise(NamedTuple):
+class NoiseFits(NamedTuple):
     """Residuals described in four ways, which a leading dimension tells apart.
 
     Of one scale, of an uneven one, and both again with shapes that may lean to one side.
@@ -104,14 +104,14 @@ class Fit(NamedTuple):
     """
 
     network: Network
-    noise: Noise
+    noise: NoiseFits
     inverse: Float[Array, "p p"]
     last: Float[Array, "q q"]
     log_posterior: Float[Array, ""]
     log_marginal: Float[Array, "4"]
 
 
-def fit(rows: Rows, used: Array, given: Network, known: Array, plan: Plan) -> Fit:
+def fit(rows: TrainingRows, used: Array, given: Network, known: Array, plan: Plan) -> Fit:
     """The better of two finalists, trained to the end.
 
     Random starts are warmed up on few rows, and compared on all; the best of them and the
@@ -122,7 +122,7 @@ def fit(rows: Rows, used: Array, given: Network, known: Array, plan: Plan) -> Fi
         given: networks of related parent sets to start from, stacked.
         known: which of them mean something.
     """
-    few = Rows(*(leaf[: plan.few_rows] for leaf in rows))
+    few = TrainingRows(*(leaf[: plan.few_rows] for leaf in rows))
     rng = np.random.default_rng(plan.seed)
     directions = rng.standard_normal((plan.num_starts, used.shape[0], plan.width))
     near = rng.integers(0, few.target.shape[0], (plan.num_starts, plan.width))
@@ -147,7 +147,7 @@ def fit(rows: Rows, used: Array, given: Network, known: Array, plan: Plan) -> Fi
     return _finished(best, rows, used)
 
 
-def _losses(networks: Network, rows: Rows) -> Float[Array, " s"]:
+def _losses(networks: Network, rows: TrainingRows) -> Float[Array, " s"]:
     losses = jax.vmap(lambda network: _sum_of_squares(network, rows)[0])(networks)
     return jnp.where(jnp.isfinite(losses), losses, jnp.inf)
 
@@ -156,7 +156,7 @@ def _take(networks: Network, which: Array) -> Network:
     return jax.tree.map(lambda leaf: leaf[which], networks)
 
 
-def log_density(fitted: Fit, rows: Rows) -> tuple[Float[Array, "n 4"], Float[Array, "n 4"]]:
+def log_density(fitted: Fit, rows: TrainingRows) -> tuple[Float[Array, "n 4"], Float[Array, "n 4"]]:
     """Log predictive density of each row, and its residual in units of the scale.
 
     With each kind of noise. The uncertainty of the parameters widens the density:
@@ -224,7 +224,7 @@ def _precision(network: Network, used: Array) -> Float[Array, " p"]:
     return jnp.concatenate(parts)
 
 
-def _start(directions: Array, near: Array, rows: Rows, used: Array) -> Network:
+def _start(directions: Array, near: Array, rows: TrainingRows, used: Array) -> Network:
     """Random units whose kinks pass near some rows, and the best linear layer on top."""
     k, width = directions.shape
     first = directions * used[:, None] / jnp.sqrt(jnp.maximum(used.sum(), 1.0))
@@ -236,13 +236,13 @@ def _start(directions: Array, near: Array, rows: Rows, used: Array) -> Network:
     return network._replace(second=_solve(gram + 10.0 * jnp.eye(len(gram)), target))
 
 
-def _sum_of_squares(network: Network, rows: Rows) -> tuple[Array, Array]:
+def _sum_of_squares(network: Network, rows: TrainingRows) -> tuple[Array, Array]:
     residual = rows.target - means(network, rows.inputs)
     return (rows.weight * residual**2).sum(), residual
 
 
 def _improve(
-    network: Network, rows: Rows, used: Array, num_steps: int, num_plain: int | None = None
+    network: Network, rows: TrainingRows, used: Array, num_steps: int, num_plain: int | None = None
 ) -> Network:
     """Levenberg-Marquardt steps; the noise variance follows the fit.
 
@@ -267,7 +267,7 @@ def _improve(
 
 
 def _step(
-    network: Network, rows: Rows, used: Array, damping: Array
+    network: Network, rows: TrainingRows, used: Array, damping: Array
 ) -> tuple[Network, Array, Array]:
     """The best proposal, how much it lowers the penalised sum of squares, and its factor.
 
@@ -292,7 +292,7 @@ def _step(
     return proposal, squares + (prior * now**2).sum() - losses[best], factors[best]
 
 
-def _curvature(network: Network, rows: Rows, prior: Array) -> tuple[Array, Array]:
+def _curvature(network: Network, rows: TrainingRows, prior: Array) -> tuple[Array, Array]:
     """Of the penalised sum of squares, and the slopes of the weighted residuals.
 
     The root of the weights goes into the slopes: one large array is written, not two.
@@ -301,11 +301,11 @@ def _curvature(network: Network, rows: Rows, prior: Array) -> tuple[Array, Array
     return dot(slopes.T, slopes) + jnp.diag(prior), slopes
 
 
-def _variance(squares: Array, rows: Rows) -> Array:
+def _variance(squares: Array, rows: TrainingRows) -> Array:
     return jnp.maximum(squares / jnp.maximum(rows.weight.sum(), 1.0), _LEAST_VARIANCE)
 
 
-def _finished(network: Network, rows: Rows, used: Array) -> Fit:
+def _finished(network: Network, rows: TrainingRows, used: Array) -> Fit:
     """Noise of the residuals, and what the rows leave open about the parameters.
 
     The scale is that of n - γ rows, γ being the number of parameters that the rows and not
@@ -337,7 +337,7 @@ def _finished(network: Network, rows: Rows, used: Array) -> Fit:
 
 def _noises(
     features: Array, residual: Array, weight: Array, even: tuple[Shape, Array]
-) -> tuple[Noise, Float[Array, "4"]]:
+) -> tuple[NoiseFits, Float[Array, "4"]]:
     """Every description of the residuals, and its log marginal likelihood.
 
     Args:
@@ -346,18 +346,18 @@ def _noises(
     found, values = [], []
     skewed = noise_shape.fit(residual, weight)
     for num_shapes, (shape, value) in ((noise_shape.NUM_EVEN, even), (None, skewed)):
-        found.append(Noise(*shape, jnp.zeros_like(features[0])))
+        found.append(NoiseFits(*shape, jnp.zeros_like(features[0])))
         degrees = noise_shape.degrees_of(shape.which)
         uneven = heteroscedastic.fit(features + 0 * value, residual / shape.scale, weight, degrees)
         factor = heteroscedastic.log_factor(features, uneven.weights)
         evened, gain = noise_shape.fit(residual * jnp.exp(-factor), weight, num_shapes)
-        found.append(Noise(*evened, uneven.weights))
+        found.append(NoiseFits(*evened, uneven.weights))
         values += [value, gain - (weight * factor).sum() + uneven.price]
         features = features + 0 * gain  # one solution after the other
     return jax.tree.map(lambda *leaves: jnp.stack(leaves), *found), jnp.stack(values)
 
 
-def _pull(network: Network, rows: Rows) -> Float[Array, " n"]:
+def _pull(network: Network, rows: TrainingRows) -> Float[Array, " n"]:
     """Weight of each row under the tails that suit the residuals; 1 for Gaussian ones."""
     residual = rows.target - means(network, rows.inputs)
     shape, _ = noise_shape.fit(residual, rows.weight, noise_shape.NUM_EVEN)

@@ -12,7 +12,7 @@ from jaxtyping import Bool, Float, Int
 from scipy.linalg import solve_triangular
 
 from bayesdag.data import Dataset
-from bayesdag.scores._sufficient_statistics import Rows, by_size, rows_of
+from bayesdag.scores._sufficient_statistics import RowMoments, by_size, rows_of
 
 # Slope, bend and kinks of a variable.
 NUM_CURVES = 5
@@ -22,11 +22,11 @@ LEAST_VARIANCE = 1e-9  # of what a regression leaves; less is rounding
 class Moments(NamedTuple):
     """Of the curves of all variables, followed by the variables themselves."""
 
-    rows: Rows
+    rows: RowMoments
     num_variables: int
 
 
-class Additive:
+class AdditiveSurrogate:
     """Evidence of sums of curves, Gaussian noise, a prior worth one row."""
 
     def prepare(self, data: Dataset) -> Moments:
@@ -96,7 +96,7 @@ def curves(values: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n c"]:
     low, middle, high = np.quantile(z, [0.2, 0.5, 0.8], axis=0)
     raw = np.stack([z, abs(z - middle), abs(z - low), abs(z - high), z**2], axis=-1)
     raw = raw - raw.mean(axis=0)
-    # Rows of noise at the end keep the basis of a variable with few values well defined.
+    # RowMoments of noise at the end keep the basis of a variable with few values well defined.
     raw = np.concatenate([raw, 1e-3 * np.random.default_rng(0).standard_normal(raw.shape)])
     basis, _ = np.linalg.qr(np.moveaxis(raw, 1, 0))
     return np.moveaxis(basis[:, : len(values)], 0, 1).reshape(len(values), -1)

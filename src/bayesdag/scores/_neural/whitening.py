@@ -11,7 +11,14 @@ import jax.numpy as jnp
 from jaxtyping import Float
 
 from bayesdag.scores._neural.heteroscedastic import dot
-from bayesdag.scores._neural.network import JITTER, Fit, Network, Noise, Rows, inverse_of
+from bayesdag.scores._neural.network import (
+    JITTER,
+    Fit,
+    Network,
+    NoiseFits,
+    TrainingRows,
+    inverse_of,
+)
 from bayesdag.types import Array
 
 
@@ -37,10 +44,10 @@ def whitening(x: Array, y: Array, weight: Array, used: Array) -> Whitening:
     return Whitening(mean, root, inverse_of(root), centre, spread)
 
 
-def whitened(by: Whitening, x: Array, y: Array, weight: Array, used: Array) -> Rows:
+def whitened(by: Whitening, x: Array, y: Array, weight: Array, used: Array) -> TrainingRows:
     """The rows in the units a network sees."""
     centred = (x - by.mean[None, :]) * used[None, :]
-    return Rows(dot(centred, by.inverse.T), (y - by.centre) / by.spread, weight)
+    return TrainingRows(dot(centred, by.inverse.T), (y - by.centre) / by.spread, weight)
 
 
 def in_engine_units(by: Whitening, network: Network) -> Network:
@@ -53,7 +60,7 @@ def in_engine_units(by: Whitening, network: Network) -> Network:
     return Network(first, network.bias - by.mean @ first, second)
 
 
-def noise_in_engine_units(by: Whitening, fit: Fit) -> Noise:
+def noise_in_engine_units(by: Whitening, fit: Fit) -> NoiseFits:
     """Noise of a network: its scale, and what the scale depends on, in terms of the inputs."""
 
     def weights(uneven: Array) -> Array:

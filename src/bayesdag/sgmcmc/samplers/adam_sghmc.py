@@ -11,7 +11,7 @@ from bayesdag.sgmcmc.samplers._trees import Vector, flatten, normal, share_of_ze
 from bayesdag.types import Array, Key, Params
 
 
-class State(NamedTuple):
+class AdamSGHMCState(NamedTuple):
     """One chain; everything but `position` is a vector with an entry for each unknown.
 
     Attributes:
@@ -69,14 +69,14 @@ class AdamSGHMC:
     inner_damping: float = 0.0
     num_adapt: int | None = 1000
 
-    def init(self, position: Params) -> State:
+    def init(self, position: Params) -> AdamSGHMCState:
         """At rest at `position`."""
         zeros = jnp.zeros_like(flatten(position)[0])
-        return State(position, zeros, zeros, zeros, jnp.zeros((), jnp.int32))
+        return AdamSGHMCState(position, zeros, zeros, zeros, jnp.zeros((), jnp.int32))
 
     def step(
-        self, key: Key, state: State, grad: Params, grad_variance: Params | None = None
-    ) -> State:
+        self, key: Key, state: AdamSGHMCState, grad: Params, grad_variance: Params | None = None
+    ) -> AdamSGHMCState:
         """State after one update.
 
         Args:
@@ -95,14 +95,14 @@ class AdamSGHMC:
         noise = jnp.sqrt(self._noise_variance(gain, spread)) * normal(key, position)
         momentum = self.momentum_decay * state.momentum - self.step_size * gain * slope + noise
         position = position + self.step_size * gain * momentum
-        return State(restore(position), momentum, moment, spread, state.count + 1)
+        return AdamSGHMCState(restore(position), momentum, moment, spread, state.count + 1)
 
-    def clipped_share(self, state: State) -> Array:
+    def clipped_share(self, state: AdamSGHMCState) -> Array:
         """Share of coordinates where mini-batches alone are noisier than the target."""
         gain = self._gain(state.second_moment)
         return share_of_zeros(self._noise_variance(gain, state.grad_variance))
 
-    def _second_moment(self, state: State, slope: Vector) -> Vector:
+    def _second_moment(self, state: AdamSGHMCState, slope: Vector) -> Vector:
         decay: float | Array = self.moment_decay
         if self.num_adapt is not None:
             decay = jnp.where(state.count < self.num_adapt, self.moment_decay, 1.0)

@@ -10,7 +10,7 @@ from bayesdag.sgmcmc.samplers._trees import Vector, flatten, normal, share_of_ze
 from bayesdag.types import Array, Key, Params
 
 
-class State(NamedTuple):
+class SGLDState(NamedTuple):
     """One chain.
 
     Attributes:
@@ -40,14 +40,14 @@ class SGLD:
     noise_scale: float = 1.0
     moment_decay: float = 0.99
 
-    def init(self, position: Params) -> State:
+    def init(self, position: Params) -> SGLDState:
         """A chain at `position`."""
         zeros = jnp.zeros_like(flatten(position)[0])
-        return State(position, zeros, jnp.zeros((), jnp.int32))
+        return SGLDState(position, zeros, jnp.zeros((), jnp.int32))
 
     def step(
-        self, key: Key, state: State, grad: Params, grad_variance: Params | None = None
-    ) -> State:
+        self, key: Key, state: SGLDState, grad: Params, grad_variance: Params | None = None
+    ) -> SGLDState:
         """State after one update.
 
         Args:
@@ -62,9 +62,9 @@ class SGLD:
             spread = smooth(spread, flatten(grad_variance)[0], self.moment_decay, state.count)
         noise = jnp.sqrt(self._noise_variance(spread)) * normal(key, position)
         position = position - self.step_size * flatten(grad)[0] + noise
-        return State(restore(position), spread, state.count + 1)
+        return SGLDState(restore(position), spread, state.count + 1)
 
-    def clipped_share(self, state: State) -> Array:
+    def clipped_share(self, state: SGLDState) -> Array:
         """Share of coordinates where mini-batches alone are noisier than the target."""
         return share_of_zeros(self._noise_variance(state.grad_variance))
 
