@@ -31,6 +31,7 @@ from jaxtyping import Bool, Float, Int, Shaped
 from scipy.special import logsumexp
 
 NO_UNCERTAINTY = 1e-12  # rounding
+LARGEST_FRACTION = 1 - 1e-9  # of a variance: no gain is infinite
 
 Terms = Float[np.ndarray, "e s d"]
 Evidence = Float[np.ndarray, "e s"]
@@ -190,8 +191,10 @@ def entropy_gain(
     given_answer -= np.log(same @ hypotheses.weights)
     rest = logsumexp(hypotheses.log_weights_of_others, axis=1)
     high = given_answer - (logsumexp(others, axis=1) - rest)
-    surprise = _surprise(_log_probability(within, answers), terms, hypotheses)
-    value, error = _controlled_mean((low + high) / 2, surprise)
+    learned = _log_probability(within, answers) - _log_probability(
+        hypotheses.log_weights[None, :], answers
+    )
+    value, error = _mean((low + high) / 2 - _surprise(learned, terms, hypotheses), hypotheses)
     half_width = max(float((high - low).mean() / 2), 0.0)
     bounds = np.clip([value, value - half_width, value + half_width], 0, entropy)
     return Gain(*map(float, bounds), error, float(bounds[0] / entropy))
@@ -209,21 +212,20 @@ def _surprise(values: Evidence, terms: Terms, hypotheses: Hypotheses) -> Float[n
     """By how much a number of the truth differs from what the rows let one expect.
 
     Each draw was as likely to be the truth as its weight, so its weight times its likelihood
-    is the probability that it simulated the rows: the mean over experiments is exactly 0.
+    is the probability that it simulated the rows: the mean over experiments is exactly 0, and
+    taking it from an estimate takes noise away (a control variate).
     """
     expected = (_softmax(terms.sum(axis=2) + hypotheses.log_weights[None, :]) * values).sum(axis=1)
     return values[hypotheses.experiments, hypotheses.truths] - expected
 
 
-def _controlled_mean(
-    values: Float[np.ndarray, " e"], *controls: Float[np.ndarray, " e"]
-) -> tuple[float, float]:
-    """Mean and its standard error, with less noise by control variates of mean 0."""
-    design = np.stack([np.ones_like(values), *controls], axis=1)
-    solution = np.linalg.lstsq(design, values, rcond=None)[0]
-    left = values - design @ solution
-    freedom = max(len(values) - design.shape[1], 1)
-    return float(solution[0]), float(np.sqrt((left**2).sum() / freedom / len(values)))
+def _mean(values: Float[np.ndarray, " e"], hypotheses: Hypotheses) -> tuple[float, float]:
+    """Mean over experiments and its standard error.
+
+    However many experiments there are, their truths are no more than the draws.
+    """
+    variance = values.var(ddof=1) * (1 / len(values) + (hypotheses.weights**2).sum())
+    return float(values.mean()), float(np.sqrt(variance))
 
 
 def _without_truth(
@@ -255,24 +257,30 @@ def variance_gain(
     it is not: no other predictor than the posterior mean has a smaller error.
     """
     within, without = log_evidence(terms, hypotheses, own)
-    distance = [
-        (answers[None, :] - (_softmax(log_posterior) @ answers)[:, None]) ** 2
+    centred = answers - hypotheses.weights @ answers
+    before = float(hypotheses.weights @ centred**2)
+    large, small = (
+        _squares_explained(centred, log_posterior)
         for log_posterior in (
             within + hypotheses.log_weights[None, :],
             without + hypotheses.log_weights_of_others,
         )
-    ]
-    mean = hypotheses.weights @ answers
-    before = float(hypotheses.weights @ (answers - mean) ** 2)
-    small, large = (square[hypotheses.experiments, hypotheses.truths] for square in distance)
-    surprise = _surprise(distance[0], terms, hypotheses)
-    after, error = _controlled_mean(
-        (small + large) / 2, surprise, (answers - mean)[hypotheses.truths] ** 2 - before
     )
-    half_width = max(float((large - small).mean() / 2), 0.0)
-    left = np.clip(np.array([after, after + half_width, after - half_width]) / before, 1e-9, 1)
-    value, low, high = -0.5 * np.log(left)
-    return Gain(float(value), float(low), float(high), 0.5 * error / before / left[0], 1 - left[0])
+    behind = (hypotheses.experiments, hypotheses.truths)
+    surprise = _surprise(large, terms, hypotheses)
+    value, error = _mean((small + large)[behind] / 2 - surprise, hypotheses)
+    half_width = max(float((large - small)[behind].mean() / 2), 0.0)
+    bounds = np.array([value, value - half_width, value + half_width]) / before
+    fraction, low, high = np.clip(bounds, 0, LARGEST_FRACTION)
+    error = 0.5 * error / before / (1 - fraction)  # of -½ log(1 - fraction)
+    gains = -0.5 * np.log1p(-np.array([fraction, low, high]))
+    return Gain(*map(float, gains), float(error), float(fraction))
+
+
+def _squares_explained(centred: Float[np.ndarray, " s"], log_posterior: Evidence) -> Evidence:
+    """By how much nearer each draw's number is to the mean given the rows than to that before."""
+    mean = _softmax(log_posterior) @ centred
+    return centred[None, :] ** 2 - (centred[None, :] - mean[:, None]) ** 2
 
 
 def _softmax(log_weights: Evidence) -> Evidence:
