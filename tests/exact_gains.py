@@ -17,9 +17,7 @@ class ExactGains:
         self.method = Exact(num_samples=num_samples, order_modular=False)
         self.constraints = Knowledge().bind(data.names)
         self.dags, self.log_prior = self.method.log_posterior_of_all_dags(data, self.constraints)
-        self.posterior: Posterior = self.method(
-            jax.random.key(seed), data, self.constraints, None
-        )
+        self.posterior: Posterior = self.method(jax.random.key(seed), data, self.constraints, None)
 
     def answers(self, about=None) -> np.ndarray:
         """Answer of each DAG to a question about the graph or an edge."""
@@ -61,7 +59,9 @@ class ExactGains:
         """Rows of graphs and functions drawn from the posterior, by numpy."""
         picked = rng.choice(len(self.dags), size=num, p=np.exp(self.log_prior))
         score, graphs = self.method.score, self.dags[picked]
-        params = score.draw(jax.random.key(int(rng.integers(2**31))), score.prepare(self.data), graphs)
+        params = score.draw(
+            jax.random.key(int(rng.integers(2**31))), score.prepare(self.data), graphs
+        )
         scaling = self.data.scaling
         forced = (values - scaling.shift) / scaling.scale
         for s, graph in enumerate(graphs):

@@ -145,10 +145,10 @@ def _log_terms(
     )
     terms = many.map_chunks(evaluate, ensemble.take(which), len(truths) * num_rows)
     if not np.isfinite(terms).all():
-        described = ", ".join(name for name, held in zip(ensemble.names, do_mask) if held)
+        held = [ensemble.names[i] for i in np.flatnonzero(do_mask)]
         raise InputError(
-            f"rows simulated with {described or 'nothing'} set overflow; give it levels nearer "
-            "to the data"
+            f"rows simulated with {held[0] if held else 'nothing'} set overflow; give it levels "
+            "nearer to the data"
         )
     return terms.astype(float).swapaxes(0, 1)
 

@@ -28,7 +28,6 @@ from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Int, Shaped
-from scipy.special import logsumexp
 
 NO_UNCERTAINTY = 1e-12  # rounding
 LARGEST_FRACTION = 1 - 1e-9  # of a variance: no gain is infinite
@@ -148,8 +147,8 @@ def _pooled(terms: Evidence, hypotheses: Hypotheses, families: Families) -> tupl
     for experiment, near in families.nearest.items():
         # Any density serves as a lower bound; that of a similar family is a good one.
         family, log_weights = own_family[experiment], hypotheses.log_weights[near]
-        others[experiment, family] = logsumexp(terms[experiment, near] + log_weights)
-        mass[experiment, family] = logsumexp(log_weights)
+        others[experiment, family] = np.logaddexp.reduce(terms[experiment, near] + log_weights)
+        mass[experiment, family] = np.logaddexp.reduce(log_weights)
     return all_terms - all_mass, others - mass
 
 
@@ -186,18 +185,19 @@ def entropy_gain(
     within = within + hypotheses.log_weights[None, :]
     others = without + hypotheses.log_weights_of_others
     same = answers[None, :] == answers[hypotheses.truths][:, None]
-    low = _without_truth(without, others, same, hypotheses) - logsumexp(within, axis=1)
-    given_answer = logsumexp(np.where(same, within, -np.inf), axis=1)
+    low = _without_truth(without, others, same, hypotheses) - np.logaddexp.reduce(within, axis=1)
+    given_answer = np.logaddexp.reduce(np.where(same, within, -np.inf), axis=1)
     given_answer -= np.log(same @ hypotheses.weights)
-    rest = logsumexp(hypotheses.log_weights_of_others, axis=1)
-    high = given_answer - (logsumexp(others, axis=1) - rest)
+    rest = np.logaddexp.reduce(hypotheses.log_weights_of_others, axis=1)
+    high = given_answer - (np.logaddexp.reduce(others, axis=1) - rest)
     learned = _log_probability(within, answers) - _log_probability(
         hypotheses.log_weights[None, :], answers
     )
     value, error = _mean((low + high) / 2 - _surprise(learned, terms, hypotheses), hypotheses)
     half_width = max(float((high - low).mean() / 2), 0.0)
     bounds = np.clip([value, value - half_width, value + half_width], 0, entropy)
-    return Gain(*map(float, bounds), error, float(bounds[0] / entropy))
+    value, low, high = (float(bound) for bound in bounds)
+    return Gain(value, low, high, error, value / entropy)
 
 
 def _log_probability(log_posterior: Evidence, answers: Int[np.ndarray, " s"]) -> Evidence:
@@ -205,7 +205,7 @@ def _log_probability(log_posterior: Evidence, answers: Int[np.ndarray, " s"]) ->
     _, index = np.unique(answers, return_inverse=True)
     families = _grouped(index.reshape(-1))
     by_answer = _segment_logsumexp(log_posterior, families)
-    return (by_answer - logsumexp(by_answer, axis=1, keepdims=True))[:, families.index]
+    return (by_answer - np.logaddexp.reduce(by_answer, axis=1, keepdims=True))[:, families.index]
 
 
 def _surprise(values: Evidence, terms: Terms, hypotheses: Hypotheses) -> Float[np.ndarray, " e"]:
@@ -238,9 +238,13 @@ def _without_truth(
 
     Where no other draw gives that answer, from the graph behind Y with the functions of others.
     """
-    log_mass = logsumexp(np.where(same, hypotheses.log_weights_of_others, -np.inf), axis=1)
+    log_mass = np.logaddexp.reduce(
+        np.where(same, hypotheses.log_weights_of_others, -np.inf), axis=1
+    )
     alone = ~np.isfinite(log_mass)
-    found = logsumexp(np.where(same, others, -np.inf), axis=1) - np.where(alone, 0.0, log_mass)
+    found = np.logaddexp.reduce(np.where(same, others, -np.inf), axis=1) - np.where(
+        alone, 0.0, log_mass
+    )
     return np.where(alone, without[hypotheses.experiments, hypotheses.truths], found)
 
 
@@ -273,8 +277,8 @@ def variance_gain(
     bounds = np.array([value, value - half_width, value + half_width]) / before
     fraction, low, high = np.clip(bounds, 0, LARGEST_FRACTION)
     error = 0.5 * error / before / (1 - fraction)  # of -½ log(1 - fraction)
-    gains = -0.5 * np.log1p(-np.array([fraction, low, high]))
-    return Gain(*map(float, gains), float(error), float(fraction))
+    value, low, high = (float(-0.5 * np.log1p(-bound)) for bound in (fraction, low, high))
+    return Gain(value, low, high, float(error), float(fraction))
 
 
 def _squares_explained(centred: Float[np.ndarray, " s"], log_posterior: Evidence) -> Evidence:
@@ -284,7 +288,7 @@ def _squares_explained(centred: Float[np.ndarray, " s"], log_posterior: Evidence
 
 
 def _softmax(log_weights: Evidence) -> Evidence:
-    return np.exp(log_weights - logsumexp(log_weights, axis=1, keepdims=True))
+    return np.exp(log_weights - np.logaddexp.reduce(log_weights, axis=1, keepdims=True))
 
 
 def entropy(answers: Int[np.ndarray, " s"], weights: Float[np.ndarray, " s"]) -> float:

@@ -16,7 +16,7 @@ ROUNDING = 1e-9  # of the range
 def usual_levels(columns: Columns) -> dict[str, tuple[float, float]]:
     """One standard deviation below and above the mean; the two values of a binary column.
 
-    >>> usual_levels({"dose": {"mean": 5.0, "sd": 2.0, "min": 1.0, "max": 9.0, "num_distinct": 40}})
+    >>> usual_levels({"dose": {"mean": 5.0, "sd": 2.0, "num_distinct": 40}})
     {'dose': (3.0, 7.0)}
     """
     return {name: _levels(facts) for name, facts in columns.items()}

@@ -32,7 +32,7 @@ from bayesdag.posterior import (
 from bayesdag.posterior.diagnostics import Diagnostics
 from bayesdag.posterior.effect_result import Counterfactual, Effect
 from bayesdag.posterior.estimates import Estimate
-from bayesdag.posterior.levels import usual_levels, warn_outside_range
+from bayesdag.posterior.levels import usual_levels
 from bayesdag.posterior.predictive_checks import Check
 from bayesdag.posterior.simulation import Ensemble
 from bayesdag.types import Array, Draws, Params, Weights
@@ -169,19 +169,11 @@ class Posterior:
     ) -> Effect:
         """What changing `cause` from values[0] to values[1] does to the mean of `outcome`.
 
-        Unless `values` are given, from one standard deviation below the mean of the cause to
-        one above, or from the lower to the higher value of a binary column. Values outside
-        the range that was seen bring a warning.
+        By default from one standard deviation below the mean of the cause to one above, or
+        from the lower to the higher value of a binary column.
         """
-        x, _ = column_names.pair(self.names, cause, outcome)
-        columns = self.summary["columns"]
-        levels = usual_levels(columns)[self.names[x]] if values is None else values
-        found = effects.effect(
-            jax.random.key(seed), self._ensemble, cause, outcome, levels, given, num_rows
-        )
-        seen = [(cause, value) for value in found.values]
-        warn_outside_range(columns, [*seen, *found.given.items()])
-        return found
+        columns, key = self.summary["columns"], jax.random.key(seed)
+        return effects.effect(key, self._ensemble, columns, cause, outcome, values, given, num_rows)
 
     def sample(
         self, num_rows: int, *, do: Mapping[str, float | int] | None = None, seed: int = 0
@@ -206,7 +198,8 @@ class Posterior:
         """Which variable to set next, to learn about the graph, an edge or an effect.
 
         Unless `levels` are given, each variable is set one standard deviation below and
-        above its mean, or to both values of a binary column. `settings` are those of `experiment_design.next_experiment`.
+        above its mean, or to both values of a binary column. `settings` are those of
+        `experiment_design.next_experiment`.
         """
         return experiment_design.next_experiment(
             jax.random.key(seed),
