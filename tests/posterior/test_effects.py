@@ -77,7 +77,7 @@ def test_linear_effects_equal_the_closed_form(seed):
 def test_one_row_of_a_linear_model_equals_many(seed, monkeypatch):
     posterior = random_linear(seed, d=5)
     exact = posterior.effect("a", "c")
-    monkeypatch.setattr(ensemble, "Linear", type("NotThisOne", (), {}))
+    monkeypatch.setattr(simulation, "Linear", type("NotThisOne", (), {}))
     simulation.contrasts.clear_cache()
     sampled = posterior.effect("a", "c", num_rows=16)
     np.testing.assert_allclose(sampled.draws, exact.draws, rtol=1e-3, atol=1e-4)
@@ -195,7 +195,7 @@ def test_the_variance_split_admits_ignorance():
     assert by_hand([0, 0], [-1, -1]).variance.structural == 0
     only_graphs = by_hand([1, 1, 5, 5, 0, 0], [0, 0, 1, 1, -1, -1]).variance
     assert only_graphs.parametric == 0
-    assert only_graphs.structural_share == 1
+    assert only_graphs.structural_fraction == 1
 
 
 def test_only_what_lies_on_the_paths_tells_structures_apart():

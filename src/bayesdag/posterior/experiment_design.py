@@ -144,12 +144,7 @@ def _log_terms(
         num_rows=num_rows,
     )
     terms = many.map_chunks(evaluate, ensemble.take(which), len(truths) * num_rows)
-    if not np.isfinite(terms).all():
-        held = [ensemble.names[i] for i in np.flatnonzero(do_mask)]
-        raise InputError(
-            f"rows simulated with {held[0] if held else 'nothing'} set overflow; give it levels "
-            "nearer to the data"
-        )
+    _refuse_overflow(ensemble, do_mask, np.isfinite(terms))
     return terms.astype(float).swapaxes(0, 1)
 
 
@@ -162,8 +157,21 @@ def _plan(
     if node is not None:
         mask[node] = True
         values = np.resize(np.asarray(levels[ensemble.names[node]], dtype=float), num_rows)
-        settings[:, node] = (values - scaling.shift[node]) / scaling.scale[node]
+        scaled = (values - scaling.shift[node]) / scaling.scale[node]
+        _refuse_overflow(ensemble, mask, np.abs(scaled) < np.finfo(np.float32).max)
+        settings[:, node] = scaled
     return mask, settings
+
+
+def _refuse_overflow(
+    ensemble: Ensemble, do_mask: Bool[np.ndarray, " d"], sound: np.ndarray
+) -> None:
+    if not sound.all():
+        held = [ensemble.names[i] for i in np.flatnonzero(do_mask)]
+        raise InputError(
+            f"rows simulated with {held[0] if held else 'nothing'} set overflow; give it levels "
+            "nearer to the data"
+        )
 
 
 @partial(jax.jit, static_argnames=("model",))

@@ -95,7 +95,7 @@ class Hypotheses:
         _, index = np.unique(parents, axis=0, return_inverse=True)
         index = index.reshape(-1)
         alone = np.bincount(index)[index[self.truths]] == 1
-        nearest = {int(e): _nearest(parents, self.truths[e]) for e in np.flatnonzero(alone)}
+        nearest = {int(e): _nearest(parents, int(self.truths[e])) for e in np.flatnonzero(alone)}
         return _grouped(index, nearest)
 
 
@@ -134,7 +134,9 @@ def log_evidence(
     return within, without
 
 
-def _pooled(terms: Evidence, hypotheses: Hypotheses, families: Families) -> tuple[Evidence, ...]:
+def _pooled(
+    terms: Evidence, hypotheses: Hypotheses, families: Families
+) -> tuple[Float[np.ndarray, "e f"], Float[np.ndarray, "e f"]]:
     """Log average density over the draws of each family: with the truth, without."""
     e, own_family = hypotheses.experiments, families.index[hypotheses.truths]
     others = _segment_logsumexp(terms + hypotheses.log_weights_of_others, families)
@@ -163,7 +165,9 @@ def _segment_logsumexp(values: Evidence, families: Families) -> Float[np.ndarray
         return np.log(np.add.reduceat(scaled, families.starts, axis=1)) + highest
 
 
-def _grouped(index: Int[np.ndarray, " s"], nearest: dict[int, np.ndarray] | None = None):
+def _grouped(
+    index: Int[np.ndarray, " s"], nearest: dict[int, np.ndarray] | None = None
+) -> Families:
     order = np.argsort(index, kind="stable")
     starts = np.flatnonzero(np.diff(index[order], prepend=-1))
     return Families(index, order, starts, nearest or {})
