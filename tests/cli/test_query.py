@@ -4,6 +4,7 @@ import json
 import sys
 
 import networkx
+import numpy as np
 import pytest
 
 from bayesdag import fit
@@ -54,18 +55,26 @@ def test_show_tells_errors_and_the_state_of_the_chains(bayesdag):
 
 def test_effect_has_a_table_and_json(bayesdag):
     arguments = ["effect", "seed0.nc", "--cause", "rain", "--outcome", "crop"]
-    assert "rain from 40 to 60" in answer(bayesdag, *arguments, "--values", "40", "60")
+    text = answer(bayesdag, *arguments, "--values", "40", "60", "--prob", "0.8")
+    assert "rain from 40 to 60" in text
+    assert "80% HDI, low" in text
     found = json.loads(answer(bayesdag, *arguments, "--given", "soil=2", "--json"))
-    assert found["values"] == [0, 1]
+    rain = toy_frame()["rain"]
+    assert found["values"] == pytest.approx(rain.mean() + rain.std(ddof=0) * np.array([-1, 1]))
+    assert found["hdi_prob"] == 0.95
     assert found["given"] == {"soil": 2}
     assert found["hdi_low"] <= found["mean"] <= found["hdi_high"]
 
 
+@pytest.mark.filterwarnings("ignore:20 draws do not tell")
 def test_experiment_has_a_table_and_json(bayesdag):
-    assert "(only observe)" in answer(bayesdag, "experiment", "seed0.nc")
+    text = answer(bayesdag, "experiment", "seed0.nc")
+    assert "(only observe)" in text
+    assert "fraction removed: of the entropy of the graph" in text
     arguments = ["--edge", "rain", "soil", "--candidate", "rain", "--cost", "rain=2", "--json"]
     ranked = json.loads(answer(bayesdag, "experiment", "seed0.nc", *arguments))
     assert {row["set"]: row["cost"] for row in ranked} == {"rain": 2, "(only observe)": 1}
+    assert all(row["low"] <= row["gain"] <= row["high"] for row in ranked)
     effect = ["--effect", "rain", "crop", "--candidate", "crop", "--json"]
     assert len(json.loads(answer(bayesdag, "experiment", "seed0.nc", *effect))) == 2
 
@@ -92,6 +101,13 @@ def test_runs_are_merged_and_extended(bayesdag):
     [
         ("effect seed0.nc --cause rian --outcome crop", "did you mean 'rain'"),
         ("effect seed0.nc --cause rain --outcome crop --given x", "--given takes name=number"),
+        ("effect seed0.nc --cause rain --outcome crop --prob 2", "between 0 and 1, not at 2"),
+        ("effect seed0.nc --cause rain --outcome crop --num-rows 0", "num_rows is 0"),
+        (
+            "effect seed0.nc --cause rain --outcome crop --values 0 1e99",
+            "rain = 1e+99 is too large",
+        ),
+        ("experiment seed0.nc --num-rows 0", "num_rows is 0"),
         ("experiment seed0.nc --cost rain=cheap", "--cost takes name=number"),
         ("experiment seed0.nc --candidate fog", "no column is called 'fog'"),
         ("export seed0.nc --out x.pdf", "no format is called 'pdf'"),

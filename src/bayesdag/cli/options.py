@@ -14,7 +14,13 @@ Interventions = Annotated[
     str | None,
     typer.Option(help="File of the table's shape, or the column that names what was set."),
 ]
-Values = Annotated[tuple[float, float], typer.Option(help="Two values of the cause to compare.")]
+EffectValues = Annotated[
+    tuple[float, float] | None,
+    typer.Option(
+        help="Two values of the cause to compare. Default: one standard deviation below and "
+        "above its mean, or both values of a binary column."
+    ),
+]
 
 
 def settings(pairs: list[str]) -> dict[str, str]:

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from bayesdag.cli.app import app
-from bayesdag.cli.options import AsJson, Result, Seed, Top, Values, numbers
+from bayesdag.cli.options import AsJson, EffectValues, Result, Seed, Top, numbers
 from bayesdag.cli.output import print_json, print_posterior, print_table, say
 
 
@@ -31,16 +31,20 @@ def effect(
     result: Result,
     cause: Annotated[str, typer.Option(help="Column that is set.")],
     outcome: Annotated[str, typer.Option(help="Column that is looked at.")],
-    values: Values = (0.0, 1.0),
+    values: EffectValues = None,
     given: Annotated[
         list[str] | None, typer.Option(help="Only units seen with name=value; repeat for more.")
     ] = None,
-    prob: Annotated[float, typer.Option(help="Probability that the interval holds.")] = 0.95,
-    num_rows: Annotated[int, typer.Option(help="Simulated rows a draw (nonlinear models).")] = 1000,
+    prob: Annotated[
+        float, typer.Option(help="Probability that the highest-density interval (HDI) holds.")
+    ] = 0.95,
+    num_rows: Annotated[
+        int, typer.Option(help="Simulated rows per draw (nonlinear models).")
+    ] = 1000,
     seed: Seed = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Tell what setting one variable does to another, with all the uncertainty there is."""
+    """Estimate what setting one variable does to another, with its uncertainty."""
     from bayesdag.posterior import load
 
     units = numbers("--given", given)
@@ -63,7 +67,7 @@ def experiment(
     effect: Annotated[
         tuple[str, str] | None, typer.Option(help="Learn about the effect of CAUSE on OUTCOME.")
     ] = None,
-    values: Values = (0.0, 1.0),
+    values: EffectValues = None,
     cost: Annotated[list[str] | None, typer.Option(help="name=cost; repeat. Default: 1.")] = None,
     num_rows: Annotated[int, typer.Option(help="Rows of the planned experiment.")] = 10,
     seed: Seed = 0,
@@ -80,7 +84,9 @@ def experiment(
     if as_json:
         print_json(ranked.to_dict("records"))
         return
-    print_table(ranked, title="Expected gain in nats; resolved: share of the doubt removed")
+    kind = "variance of the effect" if effect else "entropy of the edge" if edge else None
+    removed = f"fraction removed: of the {kind or 'entropy of the graph'}"
+    print_table(ranked, title=f"Expected gain in nats, between low and high; {removed}")
 
 
 @app.command()

@@ -83,6 +83,7 @@ class Dataset:
             "sd": self.values.std(axis=0),
             "min": self.values.min(axis=0),
             "max": self.values.max(axis=0),
+            "num_distinct": np.array([np.unique(column).size for column in self.values.T]),
             "skewness": validation.skewness(self.values),
             "r_squared": sortability.r_squared(self.values),
             "num_set": (~self.observed).sum(axis=0),

@@ -32,6 +32,7 @@ from bayesdag.posterior import (
 from bayesdag.posterior.diagnostics import Diagnostics
 from bayesdag.posterior.effect_result import Counterfactual, Effect
 from bayesdag.posterior.estimates import Estimate
+from bayesdag.posterior.levels import usual_levels
 from bayesdag.posterior.predictive_checks import Check
 from bayesdag.posterior.simulation import Ensemble
 from bayesdag.types import Array, Draws, Params, Weights
@@ -160,15 +161,19 @@ class Posterior:
         self,
         cause: str,
         outcome: str,
-        values: Sequence[float | int] = (0, 1),
+        values: Sequence[float | int] | None = None,
         *,
         given: Mapping[str, float | int] | None = None,
         num_rows: int = 1000,
         seed: int = 0,
     ) -> Effect:
-        """What changing `cause` from values[0] to values[1] does to the mean of `outcome`."""
-        key = jax.random.key(seed)
-        return effects.effect(key, self._ensemble, cause, outcome, values, given, num_rows)
+        """What changing `cause` from values[0] to values[1] does to the mean of `outcome`.
+
+        By default from one standard deviation below the mean of the cause to one above, or
+        from the lower to the higher value of a binary column.
+        """
+        columns, key = self.summary["columns"], jax.random.key(seed)
+        return effects.effect(key, self._ensemble, columns, cause, outcome, values, given, num_rows)
 
     def sample(
         self, num_rows: int, *, do: Mapping[str, float | int] | None = None, seed: int = 0
@@ -193,12 +198,13 @@ class Posterior:
         """Which variable to set next, to learn about the graph, an edge or an effect.
 
         Unless `levels` are given, each variable is set one standard deviation below and
-        above its mean. `settings` are those of `experiment_design.next_experiment`.
+        above its mean, or to both values of a binary column. `settings` are those of
+        `experiment_design.next_experiment`.
         """
         return experiment_design.next_experiment(
             jax.random.key(seed),
             self._ensemble,
-            experiment_design.usual_levels(self.summary["columns"]) | dict(levels or {}),
+            usual_levels(self.summary["columns"]) | dict(levels or {}),
             about=about,
             candidates=candidates,
             cost=cost,
