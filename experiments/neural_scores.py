@@ -19,7 +19,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import misfits
+from bayesdag.datasets import misspecified as misfits
 import numpy as np
 from nonlinear import interval, listed, stamped
 
