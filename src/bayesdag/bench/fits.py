@@ -94,6 +94,7 @@ class Fit:
 
     def _judged(self, posterior: Posterior, source: Benchmark) -> dict[str, Any]:
         measures = against_truth(self.built(), posterior, source)
+        measures["dataset"] = source.provenance.get("dataset")
         for name, method in self.references.items():
             measures |= against_exact(name, method, posterior, source.train)
         if self.by_epoch:
