@@ -82,7 +82,7 @@ def extend(
         num_samples: draws to add to each chain.
     """
     told = posterior.provenance
-    method = plugins.from_configuration(told["method"])
+    method = plugins.from_configuration(told["method"], "methods")
     dataset = _as_fitted(posterior, data)
     _refuse_to_extend(posterior, method)
     longer = dataclasses.replace(method, num_samples=method.num_samples + num_samples)
@@ -108,7 +108,7 @@ def log_scores(posterior: Posterior, data: Any, graph: Any) -> dict[str, float]:
         graph: a DAG; `graph[i, j] = 1` means i -> j, in the order of the columns.
     """
     told = posterior.provenance
-    method = plugins.from_configuration(told.get("chosen", told["method"]))
+    method = plugins.from_configuration(told.get("chosen", told["method"]), "methods")
     if not hasattr(method, "log_score_of"):
         raise InputError(f"method {name_of(method)!r} gives graphs no score to compare")
     dataset, graph = _as_fitted(posterior, data), np.asarray(graph)

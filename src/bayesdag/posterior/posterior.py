@@ -371,8 +371,8 @@ def _from_document(document: storage.Document) -> Posterior:
         graphs=document.graphs,
         weights=stats.pop("weight"),
         model=SCM(
-            mechanism=plugins.from_configuration(attributes["mechanism"]),
-            noise=plugins.from_configuration(attributes["noise"]),
+            mechanism=plugins.from_configuration(attributes["mechanism"], "mechanisms"),
+            noise=plugins.from_configuration(attributes["noise"], "noises"),
             scaling=Scaling(**groups["scaling"]),
         ),
         params=storage.unflatten(groups.get("params", {})),
