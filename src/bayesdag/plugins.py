@@ -184,14 +184,13 @@ def _value(value: Any, hint: Any, where: str, depth: int) -> Any:
 
 def _nested(config: dict, options: list[Any], where: str, depth: int) -> Any:
     """A plug-in as a field: of the protocol's family, or of the very class that is named."""
-    known = [_FAMILY_OF_PROTOCOL.get(option.__name__) for option in options if _is_class(option)]
-    classes = tuple(o for o in options if _is_class(o) and dataclasses.is_dataclass(o))
-    families = {family for family in known if family}
-    families |= {address(option).partition("/")[0] for option in classes}
+    classes: list[Any] = [o for o in options if _is_class(o) and dataclasses.is_dataclass(o)]
+    families = {address(option).partition("/")[0] for option in classes}
+    families |= {_FAMILY_OF_PROTOCOL[o.__name__] for o in options if _is_protocol(o)}
     if not families:
         raise FileFormatError(f"{where} is {_short(config)}, which is not of its type")
     built = _plugin(config, families, depth + 1)
-    if classes and not isinstance(built, classes):
+    if classes and not isinstance(built, tuple(classes)):
         raise FileFormatError(f"{where} is {_short(config['plugin'])}, which does not fit there")
     return built
 
@@ -213,6 +212,10 @@ def _is_plain(value: Any, hint: Any) -> bool:
 
 def _is_class(option: Any) -> bool:
     return isinstance(option, type) and option not in (bool, int, float, str, types.NoneType)
+
+
+def _is_protocol(option: Any) -> bool:
+    return _is_class(option) and option.__name__ in _FAMILY_OF_PROTOCOL
 
 
 def _options(hint: Any) -> list[Any]:
