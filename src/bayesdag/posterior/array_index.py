@@ -92,15 +92,15 @@ def _located(dataset: Any, array: np.ndarray) -> ArrayPlace:
     dtype = "|b1" if array.dtype == bool else dataset.dtype.str
     if dtype not in DTYPES or dataset.shape != array.shape:
         raise InputError(f"{dataset.name} has entries of type {array.dtype}, which no file holds")
-    chunk = dataset.chunks or tuple(max(size, 1) for size in array.shape)
+    whole = tuple(max(size, 1) for size in array.shape)
     if array.size == 0:
-        return ArrayPlace(dtype, array.shape, chunk, ())
+        return ArrayPlace(dtype, array.shape, whole, ())
     if dataset.chunks is None:
-        return ArrayPlace(dtype, array.shape, chunk, ((dataset.id.get_offset(), array.nbytes, 0),))
+        return ArrayPlace(dtype, array.shape, whole, ((dataset.id.get_offset(), array.nbytes, 0),))
     found = (dataset.id.get_chunk_info(k) for k in range(dataset.id.get_num_chunks()))
     # A set mask says that the filter, here deflate alone, was left out for the chunk.
     parts = {c.chunk_offset: (c.byte_offset, c.size, int(c.filter_mask == 0)) for c in found}
-    place = ArrayPlace(dtype, array.shape, chunk, ())
+    place = ArrayPlace(dtype, array.shape, dataset.chunks, ())
     return place._replace(parts=tuple(parts[corner] for corner in place.corners))
 
 
