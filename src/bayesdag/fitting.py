@@ -135,6 +135,18 @@ def _as_fitted(posterior: Posterior, data: Any) -> Dataset:
     return dataclasses.replace(dataset, scaling=scaling)
 
 
+def settings_of(method: Method, data: Dataset, said: Knowledge, seed: int) -> dict[str, Any]:
+    """Everything that decides a result; equal settings, equal results."""
+    return {
+        "version": __version__,
+        "method": plugins.configuration(method),
+        "seed": seed,
+        "data_hash": data.hash,
+        "scaling": {k: v.tolist() for k, v in dataclasses.asdict(data.scaling).items()},
+        "knowledge": said.to_dict(),
+    }
+
+
 def _run(
     method: Method,
     data: Dataset,
@@ -147,14 +159,7 @@ def _run(
     """The method's answer, with the stamp that lets it be repeated."""
     constraints = said.bind(data.names)
     check(method, data, constraints)
-    stamp = {
-        "version": __version__,
-        "method": plugins.configuration(method),
-        "seed": seed,
-        "data_hash": data.hash,
-        "scaling": {k: v.tolist() for k, v in dataclasses.asdict(data.scaling).items()},
-        "knowledge": said.to_dict(),
-    }
+    stamp = settings_of(method, data, said, seed)
     watch = _watch(checkpoint, stamp, monitor, keeper)
     posterior = method(jax.random.key(seed), data, constraints, watch)
     state = posterior.state if keeper is None else keeper.kept
