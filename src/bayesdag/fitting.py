@@ -82,7 +82,7 @@ def extend(
         num_samples: draws to add to each chain.
     """
     told = posterior.provenance
-    method = plugins.from_configuration(told["method"])
+    method = plugins.from_configuration(told["method"], "methods")
     dataset = _as_fitted(posterior, data)
     _refuse_to_extend(posterior, method)
     longer = dataclasses.replace(method, num_samples=method.num_samples + num_samples)
@@ -108,7 +108,7 @@ def log_scores(posterior: Posterior, data: Any, graph: Any) -> dict[str, float]:
         graph: a DAG; `graph[i, j] = 1` means i -> j, in the order of the columns.
     """
     told = posterior.provenance
-    method = plugins.from_configuration(told.get("chosen", told["method"]))
+    method = plugins.from_configuration(told.get("chosen", told["method"]), "methods")
     if not hasattr(method, "log_score_of"):
         raise InputError(f"method {name_of(method)!r} gives graphs no score to compare")
     dataset, graph = _as_fitted(posterior, data), np.asarray(graph)
@@ -135,6 +135,18 @@ def _as_fitted(posterior: Posterior, data: Any) -> Dataset:
     return dataclasses.replace(dataset, scaling=scaling)
 
 
+def settings_of(method: Method, data: Dataset, said: Knowledge, seed: int) -> dict[str, Any]:
+    """Everything that decides a result; equal settings, equal results."""
+    return {
+        "version": __version__,
+        "method": plugins.configuration(method),
+        "seed": seed,
+        "data_hash": data.hash,
+        "scaling": {k: v.tolist() for k, v in dataclasses.asdict(data.scaling).items()},
+        "knowledge": said.to_dict(),
+    }
+
+
 def _run(
     method: Method,
     data: Dataset,
@@ -147,14 +159,7 @@ def _run(
     """The method's answer, with the stamp that lets it be repeated."""
     constraints = said.bind(data.names)
     check(method, data, constraints)
-    stamp = {
-        "version": __version__,
-        "method": plugins.configuration(method),
-        "seed": seed,
-        "data_hash": data.hash,
-        "scaling": {k: v.tolist() for k, v in dataclasses.asdict(data.scaling).items()},
-        "knowledge": said.to_dict(),
-    }
+    stamp = settings_of(method, data, said, seed)
     watch = _watch(checkpoint, stamp, monitor, keeper)
     posterior = method(jax.random.key(seed), data, constraints, watch)
     state = posterior.state if keeper is None else keeper.kept

@@ -1,13 +1,15 @@
 """Commands that make a result: fit, extend, merge and the demonstration."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from bayesdag.cli import result_file
 from bayesdag.cli.app import app
 from bayesdag.cli.options import (
     AsJson,
+    Force,
     Interventions,
     Result,
     Seed,
@@ -18,6 +20,9 @@ from bayesdag.cli.options import (
     settings,
 )
 from bayesdag.cli.output import print_posterior, print_table, say, typed_command
+
+if TYPE_CHECKING:
+    from bayesdag.posterior import Posterior
 
 
 @app.command()
@@ -40,6 +45,7 @@ def fit(
         Path | None,
         typer.Option(help="CSV with the true edges, one `cause,effect` a row: print its score."),
     ] = None,
+    force: Force = False,
     top: Top = 20,
     as_json: AsJson = False,
 ) -> None:
@@ -47,27 +53,38 @@ def fit(
     from bayesdag import fitting
     from bayesdag.cli.truth import beside_the_truth, read_edges
     from bayesdag.data import read
+    from bayesdag.knowledge import Knowledge
+    from bayesdag.runs.checkpoint import MonitorGroup
     from bayesdag.runs.progress import ProgressLine
 
     check_suffix(out)
+    chosen = fitting.build_method(
+        method or fitting.DEFAULT_METHOD, preset=preset, **settings(set_ or [])
+    )
     data = read(table, interventions=path_or_name(interventions), scaling=scaling)
     graph = None if truth is None else read_edges(truth, data.names)
     partial = out.with_name(f"{out.name}.partial")
-    with ProgressLine() as progress:
-        posterior = fitting.fit(
-            data,
-            method or fitting.DEFAULT_METHOD,
-            knowledge=knowledge,
-            seed=seed,
-            preset=preset,
-            checkpoint=partial,
-            monitor=progress,
-            keep_state=keep_state,
-            **settings(set_ or []),
-        )
-    posterior.save(out)
-    # Only now: a kill between the two leaves the checkpoint, and the command ends the same.
-    partial.unlink(missing_ok=True)
+    wanted = fitting.settings_of(chosen, data, Knowledge.read(knowledge), seed)
+
+    def run(kept: result_file.KeptProgress) -> "Posterior":
+        with ProgressLine() as progress:
+            return fitting.fit(
+                data,
+                chosen,
+                knowledge=knowledge,
+                seed=seed,
+                checkpoint=partial,
+                monitor=MonitorGroup((progress, kept)),
+                keep_state=keep_state,
+            )
+
+    posterior = result_file.produced(
+        out,
+        run,
+        partial=partial,
+        num_bytes=result_file.expected_bytes(chosen, data.num_variables),
+        find=None if force else lambda: result_file.finished(out, wanted, keep_state),
+    )
     print_posterior(posterior, top, as_json)
     if graph is not None:
         say(beside_the_truth(fitting.log_scores(posterior, data, graph)), as_json)
@@ -81,6 +98,7 @@ def extend(
     out: Annotated[Path, typer.Option(help="Where the longer result goes (.nc).")],
     num_samples: Annotated[int, typer.Option(help="Draws to add to each chain.")],
     interventions: Interventions = None,
+    force: Force = False,
     top: Top = 20,
     as_json: AsJson = False,
 ) -> None:
@@ -88,17 +106,25 @@ def extend(
     from bayesdag import fitting
     from bayesdag.data import read
     from bayesdag.posterior import load
+    from bayesdag.runs.checkpoint import MonitorGroup
     from bayesdag.runs.progress import ProgressLine
 
     check_suffix(out)
-    data = read(table, interventions=path_or_name(interventions))
+    data, shorter = read(table, interventions=path_or_name(interventions)), load(result)
     partial = out.with_name(f"{out.name}.partial")
-    with ProgressLine() as progress:
-        longer = fitting.extend(
-            load(result), data, num_samples, checkpoint=partial, monitor=progress
-        )
-    longer.save(out)
-    partial.unlink(missing_ok=True)
+
+    def run(kept: result_file.KeptProgress) -> "Posterior":
+        with ProgressLine() as progress:
+            watching = MonitorGroup((progress, kept))
+            return fitting.extend(shorter, data, num_samples, checkpoint=partial, monitor=watching)
+
+    longer = result_file.produced(
+        out,
+        run,
+        partial=partial,
+        num_bytes=result.stat().st_size * (2 + num_samples // shorter.num_draws),
+        find=None if force else lambda: result_file.extended(out, shorter, num_samples),
+    )
     print_posterior(longer, top, as_json)
     say(f"Written to {out}", as_json)
 
@@ -107,6 +133,7 @@ def extend(
 def merge(
     results: Annotated[list[Path], typer.Argument(help="Results that differ in their seed only.")],
     out: Annotated[Path, typer.Option(help="Where the merged result goes (.nc).")],
+    force: Force = False,
     top: Top = 20,
     as_json: AsJson = False,
 ) -> None:
@@ -114,8 +141,12 @@ def merge(
     from bayesdag.posterior import load, merge
 
     check_suffix(out)
-    merged = merge.merge([load(path) for path in results])
-    merged.save(out)
+    merged = result_file.produced(
+        out,
+        lambda _: merge.merge([load(path) for path in results]),
+        num_bytes=sum(path.stat().st_size for path in results if path.is_file()),
+        find=None if force else lambda: result_file.refuse_existing(out),
+    )
     print_posterior(merged, top, as_json)
     say(f"Written to {out}", as_json)
 
@@ -123,13 +154,20 @@ def merge(
 @app.command()
 def demo(
     out: Annotated[Path, typer.Option(help="Where the result goes.")] = Path("demo.nc"),
+    force: Force = False,
 ) -> None:
     """Fit the example that ships with the package and compare it with the truth."""
     from bayesdag.cli import demo
 
+    check_suffix(out)
     say(demo.introduction(), False)
-    posterior, comparison = demo.run()
-    posterior.save(out)
+    posterior = result_file.produced(
+        out,
+        lambda _: demo.run(),
+        num_bytes=10**6,
+        find=None if force else lambda: result_file.finished(out, demo.settings()),
+    )
+    comparison = demo.compare(posterior, demo.truth())
     print_table(comparison.edges, title="Most probable edges, and whether they are there in truth")
     say(comparison.words, False)
     say(f"Written to {out}; look again with: {typed_command()} show {out}", False)

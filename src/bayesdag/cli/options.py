@@ -10,6 +10,7 @@ Result = Annotated[Path, typer.Argument(help="Result of `bayesdag fit` (.nc).")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 Top = Annotated[int, typer.Option(help="Show so many edges.")]
 Seed = Annotated[int, typer.Option(help="Same seed, same answer.")]
+Force = Annotated[bool, typer.Option("--force", help="Overwrite a file that is there already.")]
 Interventions = Annotated[
     str | None,
     typer.Option(help="File of the table's shape, or the column that names what was set."),
@@ -55,6 +56,10 @@ def check_suffix(out: Path) -> None:
     """Found before the fit, not after an hour of it."""
     from bayesdag.errors import InputError
 
+    if out.is_dir():
+        raise InputError(
+            f"--out: {out} is a folder; name a file in it, such as {out / 'result.nc'}"
+        )
     if out.suffix != ".nc":
         raise InputError(f"--out must end in .nc (netCDF), not {str(out)!r}")
     if not out.parent.is_dir():

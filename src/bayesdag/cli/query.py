@@ -6,8 +6,9 @@ from typing import Annotated
 import typer
 
 from bayesdag.cli.app import app
-from bayesdag.cli.options import AsJson, EffectValues, Result, Seed, Top, numbers
+from bayesdag.cli.options import AsJson, EffectValues, Force, Result, Seed, Top, numbers
 from bayesdag.cli.output import print_json, print_posterior, print_table, say
+from bayesdag.cli.result_file import refuse_existing
 
 
 @app.command()
@@ -94,13 +95,18 @@ def export(
     result: Result,
     out: Annotated[Path, typer.Option(help="Where it goes: .dot, .graphml, .gml or .csv.")],
     threshold: Annotated[float, typer.Option(help="Edges must be more probable.")] = 0.5,
+    force: Force = False,
     as_json: AsJson = False,
 ) -> None:
     """Write the acyclic graph closest to the edge probabilities for another program."""
     from bayesdag.posterior import load
+    from bayesdag.runs.files import locked
 
     posterior = load(result)
-    posterior.export(out, threshold)
+    with locked(out):
+        if not force:
+            refuse_existing(out)
+        posterior.export(out, threshold)
     edges = posterior.consensus_graph(threshold).number_of_edges()
     if as_json:
         print_json({"written": str(out), "edges": edges})

@@ -15,7 +15,7 @@ from jaxtyping import Float
 
 from bayesdag import plugins
 from bayesdag.data import Dataset, Scaling, read
-from bayesdag.errors import FileFormatError, InputError
+from bayesdag.errors import BayesdagError, FileFormatError, InputError
 from bayesdag.model.scm import SCM
 from bayesdag.posterior import (
     adjustment,
@@ -293,11 +293,11 @@ def load(path: str | Path) -> Posterior:
     document = storage.load(Path(path))
     try:
         return _from_document(document)
-    except (ImportError, AttributeError, KeyError, TypeError) as error:
+    except BayesdagError as error:
         version = document.attributes["provenance"].get("version", "another version")
         raise FileFormatError(
-            f"{path} needs something that is not installed here ({error}); it was written by "
-            f"version {version}, perhaps with plug-ins of its own"
+            f"{path} is damaged, or needs a plug-in that is not installed here ({error}); it was "
+            f"written by version {version}"
         ) from error
 
 
@@ -377,8 +377,8 @@ def _from_document(document: storage.Document) -> Posterior:
         graphs=document.graphs,
         weights=stats.pop("weight"),
         model=SCM(
-            mechanism=plugins.from_configuration(attributes["mechanism"]),
-            noise=plugins.from_configuration(attributes["noise"]),
+            mechanism=plugins.from_configuration(attributes["mechanism"], "mechanisms"),
+            noise=plugins.from_configuration(attributes["noise"], "noises"),
             scaling=Scaling(**groups["scaling"]),
         ),
         params=storage.unflatten(groups.get("params", {})),
