@@ -4,7 +4,6 @@ import dataclasses
 from pathlib import Path
 from typing import Any
 
-import jax
 import numpy as np
 
 from bayesdag import plugins
@@ -14,7 +13,11 @@ from bayesdag.errors import InputError, KnowledgeError
 from bayesdag.graphs import is_acyclic
 from bayesdag.knowledge import Constraints, Knowledge
 from bayesdag.posterior import Posterior
+from bayesdag.posterior.arguments import check_count
+from bayesdag.random import key_of
+from bayesdag.runs import durations
 from bayesdag.runs.checkpoint import Checkpoint, Keeper, MonitorGroup
+from bayesdag.runs.progress import progress_report
 from bayesdag.types import Method, Monitor
 
 DEFAULT_METHOD = "auto"
@@ -41,6 +44,7 @@ def fit(
     checkpoint: str | Path | None = None,
     monitor: Monitor | None = None,
     keep_state: bool = False,
+    progress: bool = True,
     **settings: Any,
 ) -> Posterior:
     """The posterior over causal graphs and functions, given `data`.
@@ -54,13 +58,17 @@ def fit(
         preset: named defaults of the method; `settings` still override them.
         checkpoint: file that a long run keeps, and resumes from when it is there; remove
             it once the result is saved.
-        monitor: watches the run; by default nothing is shown.
+        monitor: watches the run, instead of the lines that `progress` shows.
         keep_state: keep what `extend` needs to go on; the result's file grows by it.
+        progress: show on stderr how far a fit of more than seconds is, and the time left.
         settings: fields of the method; unknown ones are refused.
     """
+    key_of(seed)  # a bad one is refused now, not after the data are read
     chosen = build_method(method, preset=preset, **settings)
     keeper = Keeper() if keep_state else None
-    return _run(chosen, read(data), Knowledge.read(knowledge), seed, checkpoint, monitor, keeper)
+    dataset, said = read(data), Knowledge.read(knowledge)
+    with progress_report(progress and monitor is None) as report:
+        return _run(chosen, dataset, said, seed, checkpoint, monitor or report, keeper)
 
 
 def extend(
@@ -70,6 +78,7 @@ def extend(
     *,
     checkpoint: str | Path | None = None,
     monitor: Monitor | None = None,
+    progress: bool = True,
 ) -> Posterior:
     """The same posterior with `num_samples` more draws a chain.
 
@@ -80,21 +89,18 @@ def extend(
     Args:
         data: what was fitted, interventions included; anything else is refused.
         num_samples: draws to add to each chain.
+        monitor: watches the run, instead of the lines that `progress` shows.
+        progress: show on stderr how far it is, and the time left.
     """
+    check_count("num_samples", num_samples)
     told = posterior.provenance
     method = plugins.from_configuration(told["method"])
     dataset = _as_fitted(posterior, data)
     _refuse_to_extend(posterior, method)
     longer = dataclasses.replace(method, num_samples=method.num_samples + num_samples)
-    return _run(
-        longer,
-        dataset,
-        Knowledge.read(told["knowledge"]),
-        told["seed"],
-        checkpoint,
-        monitor,
-        Keeper(posterior.state),
-    )
+    said, keeper = Knowledge.read(told["knowledge"]), Keeper(posterior.state)
+    with progress_report(progress and monitor is None) as report:
+        return _run(longer, dataset, said, told["seed"], checkpoint, monitor or report, keeper)
 
 
 def log_scores(posterior: Posterior, data: Any, graph: Any) -> dict[str, float]:
@@ -156,17 +162,15 @@ def _run(
         "knowledge": said.to_dict(),
     }
     watch = _watch(checkpoint, stamp, monitor, keeper)
-    posterior = method(jax.random.key(seed), data, constraints, watch)
+    durations.announce(watch, method, data.num_rows, data.num_variables)
+    posterior = method(key_of(seed), data, constraints, watch)
     state = posterior.state if keeper is None else keeper.kept
     return dataclasses.replace(posterior, provenance=stamp | posterior.provenance, state=state)
 
 
 def list_methods() -> dict[str, str]:
     """Every method with the first line of its description."""
-    return {
-        name: (plugins.load("methods", name).__doc__ or "").partition("\n")[0]
-        for name in plugins.names("methods")
-    }
+    return plugins.first_lines("methods")
 
 
 def build_method(method: str | Method, *, preset: str | None = None, **settings: Any) -> Method:
@@ -184,7 +188,7 @@ def build_method(method: str | Method, *, preset: str | None = None, **settings:
                 f"method {name_of(chosen)!r} has no setting {name!r}; it has: "
                 f"{', '.join(known) or 'none'}"
             )
-    values = {k: _resolve(k, v, getattr(chosen, k)) for k, v in settings.items()}
+    values = {k: _checked(k, _resolve(k, v, getattr(chosen, k))) for k, v in settings.items()}
     return dataclasses.replace(chosen, **values)  # pyright: ignore
 
 
@@ -260,6 +264,17 @@ def _resolve(field: str, value: Any, current: Any) -> Any:
     if field in _FAMILY_OF_FIELD:
         return plugins.load(_FAMILY_OF_FIELD[field], value)()
     return _parse(field, value, current)
+
+
+def _checked(field: str, value: Any) -> Any:
+    """The value of a setting; numbers that no computation could hold are refused."""
+    if isinstance(value, float) and not np.isfinite(value):
+        raise InputError(f"setting {field} is {value}; it must be a finite number")
+    if isinstance(value, int) and not -(2**31) <= value < 2**31:
+        raise InputError(f"setting {field} is {value}, which is too large; take less than 2**31")
+    if isinstance(value, int) and field.startswith("num_") and value < 0:
+        raise InputError(f"setting {field} is {value}; it must be 0 or more")
+    return value
 
 
 def _parse(field: str, text: str, current: Any) -> Any:

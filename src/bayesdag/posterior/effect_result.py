@@ -183,7 +183,7 @@ class Effect:
         return pandas.DataFrame({"quantity": list(rows), title: list(rows.values())})
 
     def _mass(self, which: Bool[np.ndarray, "chain draw"]) -> float:
-        return float(self.weights[which].sum())
+        return min(float(self.weights[which].sum()), 1.0)  # sums of weights round
 
     def _structures(self) -> tuple[np.ndarray, np.ndarray]:
         """Mass and mean effect of every structure that carries one."""

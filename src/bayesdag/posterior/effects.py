@@ -19,6 +19,7 @@ from bayesdag.data import tables
 from bayesdag.errors import BayesdagWarning, InputError
 from bayesdag.posterior import column_names
 from bayesdag.posterior import simulation as many
+from bayesdag.posterior.arguments import check_count, check_reach
 from bayesdag.posterior.effect_result import Counterfactual, Effect
 from bayesdag.posterior.simulation import Ensemble
 from bayesdag.random import generator
@@ -53,7 +54,10 @@ def effect(
         num_rows: simulated rows a draw where the model is not linear.
     """
     x, y = column_names.pair(ensemble.names, cause, outcome)
+    check_count("num_rows", num_rows)
     levels = _two_values(cause, values)
+    for level in levels:
+        _assigned(ensemble, {cause: level})
     structure = carriers(ensemble.graphs, x, y)
     paths = np.flatnonzero((structure >= 0) & (ensemble.weights > 0))
     differences = np.zeros(ensemble.weights.size)
@@ -83,7 +87,7 @@ def _differences(
 ) -> Float[np.ndarray, " k"]:
     """Effects, in original units, in the draws that have a path."""
     scaling = ensemble.model.scaling
-    known, numbers = column_names.assignment(ensemble.names, given)
+    known, numbers = _assigned(ensemble, given)
     params, graphs = ensemble.take(paths)
     run = partial(
         many.contrasts,
@@ -124,7 +128,8 @@ def sample(
     import pandas
 
     scaling = ensemble.model.scaling
-    mask, numbers = column_names.assignment(ensemble.names, do)
+    check_count("num_rows", num_rows)
+    mask, numbers = _assigned(ensemble, do)
     key_pick, key_rows = jax.random.split(key)
     mass = ensemble.weights.reshape(-1)
     picked = generator(key_pick).choice(mass.size, size=num_rows, p=mass / mass.sum())
@@ -154,7 +159,7 @@ def counterfactual(ensemble: Ensemble, rows: Any, do: Numbers) -> Counterfactual
             f"{len(values)} rows times {num_draws} draws do not fit into memory; ask for at "
             f"most {LARGEST_ANSWER // (num_draws * len(names))} rows at a time"
         )
-    mask, numbers = column_names.assignment(names, do)
+    mask, numbers = _assigned(ensemble, do)
     run = partial(
         many.counterfactual_rows,
         model=ensemble.engine,
@@ -167,6 +172,15 @@ def counterfactual(ensemble: Ensemble, rows: Any, do: Numbers) -> Counterfactual
     answers[:, :, mask] = numbers[mask]
     shape = (*ensemble.weights.shape, *values.shape)
     return Counterfactual(answers.reshape(shape), ensemble.weights, names)
+
+
+def _assigned(
+    ensemble: Ensemble, values: Numbers | None
+) -> tuple[Bool[np.ndarray, " d"], Float[np.ndarray, " d"]]:
+    """Which variables are given a value, and which; refused where it would overflow."""
+    mask, numbers = column_names.assignment(ensemble.names, values)
+    check_reach(ensemble.names, ensemble.model.scaling, mask, numbers)
+    return mask, numbers
 
 
 def _visits(

@@ -14,6 +14,7 @@ from jaxtyping import Bool, Float, Int, Int8
 
 from bayesdag import graphs as graph_facts
 from bayesdag.posterior import column_names, estimates
+from bayesdag.posterior.arguments import check_count, check_probability
 from bayesdag.posterior.estimates import Estimate
 from bayesdag.types import Draws, Weights
 
@@ -50,6 +51,8 @@ def edge_table(
     """
     import pandas
 
+    if top is not None:
+        check_count("top", top, least=0)
     probability = edge_probabilities(graphs, weights, marginals).value
     i, j = np.nonzero(~np.eye(len(names), dtype=bool))
     order = np.argsort(-probability[i, j], kind="stable")[:top]
@@ -81,7 +84,7 @@ def markov_blanket_probabilities(
 
 
 def v_structures(
-    graphs: Draws, weights: Weights, names: Sequence[str], at_least: float = 0.05
+    graphs: Draws, weights: Weights, names: Sequence[str], at_least: float | int = 0.05
 ) -> "pandas.DataFrame":
     """Colliders left -> middle <- right of unlinked causes, with their probability.
 
@@ -89,6 +92,7 @@ def v_structures(
     """
     import pandas
 
+    check_probability("at_least", at_least)
     different = estimates.distinct(graphs, weights)
     holders: dict[tuple[int, int, int], list[int]] = {}
     for place, graph in enumerate(different.graphs):
@@ -161,7 +165,7 @@ class EquivalenceClasses:
     def compelled_matrix(self) -> Matrix:
         """The numbers of `compelled`."""
         directed = (self.cpdags == 1) & (self.cpdags.swapaxes(1, 2) == 0)
-        return np.einsum("k,kij->ij", self.mass, directed.astype(float))
+        return np.minimum(np.einsum("k,kij->ij", self.mass, directed.astype(float)), 1.0)
 
 
 def equivalence_classes(
@@ -170,7 +174,7 @@ def equivalence_classes(
     """The Markov equivalence classes among the draws, most probable first."""
     different = estimates.distinct(graphs, weights)
     cpdags, index = graph_facts.equivalence_classes(different.graphs)
-    mass = np.bincount(index, different.mass, minlength=len(cpdags))
+    mass = np.minimum(np.bincount(index, different.mass, minlength=len(cpdags)), 1.0)
     members = np.bincount(index, minlength=len(cpdags))
     order = np.argsort(-np.round(mass, 12), kind="stable")
     return EquivalenceClasses(cpdags[order], mass[order], members[order], tuple(names))
@@ -186,12 +190,13 @@ def most_probable_graph(
     return graphs[best]
 
 
-def median_graph(probabilities: Matrix, threshold: float = 0.5) -> Int8[np.ndarray, "d d"]:
+def median_graph(probabilities: Matrix, threshold: float | int = 0.5) -> Int8[np.ndarray, "d d"]:
     """Edges more probable than `threshold`; they may close a cycle."""
+    check_probability("threshold", threshold)
     return (probabilities > threshold).astype(np.int8)
 
 
-def consensus_graph(probabilities: Matrix, threshold: float = 0.5) -> Int8[np.ndarray, "d d"]:
+def consensus_graph(probabilities: Matrix, threshold: float | int = 0.5) -> Int8[np.ndarray, "d d"]:
     """The DAG with the largest sum of (probability - threshold) over its edges.
 
     At one half it has the smallest expected number of wrong edges, and equals the median
@@ -253,6 +258,7 @@ def _per_draw(fact: Callable[[np.ndarray], np.ndarray], graphs: Draws) -> np.nda
 
 
 def _exact(value: Matrix, with_error: bool) -> Estimate:
+    value = np.clip(value, 0.0, 1.0)  # sums over graphs round
     return Estimate(value, np.zeros_like(value) if with_error else None)
 
 
