@@ -127,9 +127,8 @@ class Collapsed:
         del num_rows
         quick = min(1.0, self.num_starts * self.max_rounds / 10)
         if not isinstance(self.score, Screening):
-            return Duration(
-                _SECONDS_A_VARIABLE * num_variables, ("fewer columns", "preset 'quick'")
-            )
+            seconds = quick * _SECONDS_A_VARIABLE * num_variables
+            return Duration(seconds, ("fewer columns", "preset 'quick'"))
         faster = ("fewer columns", "linear functions (method 'collapsed')")
         if on_cpu():
             seconds = quick * _NEURAL_SECONDS_AT_TEN * (num_variables / 10) ** 1.7

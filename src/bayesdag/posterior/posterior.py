@@ -20,6 +20,7 @@ from bayesdag.posterior import (
     adjustment,
     column_names,
     diagnostics,
+    edge_evidence,
     effects,
     estimates,
     experiment_design,
@@ -215,11 +216,27 @@ class Posterior:
         dataset = data if isinstance(data, Dataset) else read(data)
         return predictive_checks.check(key_of(seed), self._ensemble, dataset)
 
-    def edge_table(self, top: int | None = None, with_error: bool = False) -> "pandas.DataFrame":
-        """Every possible edge with its probability, most probable first; or the `top` of it."""
+    def edge_table(
+        self,
+        top: int | None = None,
+        with_error: bool = False,
+        *,
+        variable: str | None = None,
+        with_evidence: bool = False,
+    ) -> "pandas.DataFrame":
+        """Every possible edge, or those of `variable`, most probable first; or the `top` of it.
+
+        With evidence, edges of equal probability are ranked by `edge_evidence`.
+        """
         return graph_queries.edge_table(
-            self.graphs, self.weights, self.names, self.marginals, top, with_error
+            *(self.graphs, self.weights, self.names, self.marginals, top, with_error),
+            variable=variable,
+            evidence=self._evidence() if with_evidence else None,
         )
+
+    def _evidence(self) -> Float[np.ndarray, "d d"]:
+        tied = graph_queries.tied_edges(self.edge_matrix())
+        return edge_evidence.matrix(self._ensemble, tied, self.summary)
 
     def describe(self) -> list[str]:
         """What this posterior is of, in words: model, prior, draws and notes."""

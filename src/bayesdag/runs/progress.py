@@ -36,10 +36,11 @@ class Stage(NamedTuple):
 
     def next(self, words: str, done: int | None, total: int | None, now: float) -> "Stage":
         """The stage after a report; a count that goes on keeps its beginning."""
-        goes_on = done is not None and self.done is not None and total == self.total
-        if goes_on and done >= self.done:
+        if done is None or self.done is None:
+            return Stage(words, done, total, done or 0, now)
+        if total == self.total and done >= self.done:
             return self._replace(words=words, done=done)
-        return Stage(words, done, total, done or 0, now)
+        return Stage(words, done, total, done, now)
 
     def seconds_left(self, now: float) -> float | None:
         """From the speed since the count began; None where it cannot be told."""
