@@ -173,7 +173,7 @@ def list_methods() -> dict[str, str]:
     return plugins.first_lines("methods")
 
 
-def build_method(method: str | Method, *, preset: str | None = None, **settings: Any) -> Method:
+def build_method(method: str | Method, /, *, preset: str | None = None, **settings: Any) -> Method:
     """The method object: a name or an object, its preset, then single settings."""
     if not isinstance(method, str):
         chosen = method

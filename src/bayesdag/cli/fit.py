@@ -70,19 +70,20 @@ def fit(
     from bayesdag.data import read
 
     check_suffix(out)
+    chosen = fitting.build_method(
+        method or fitting.DEFAULT_METHOD, preset=preset, **settings(set_ or [])
+    )
     data = read(table, interventions=path_or_name(interventions), scaling=scaling)
     graph = None if truth is None else read_edges(truth, data.names)
     partial = out.with_name(f"{out.name}.partial")
     posterior = fitting.fit(
         data,
-        method or fitting.DEFAULT_METHOD,
+        chosen,
         knowledge=knowledge,
         seed=seed,
-        preset=preset,
         checkpoint=partial,
         keep_state=keep_state,
         progress=not quiet,
-        **settings(set_ or []),
     )
     posterior.save(out)
     # Only now: a kill between the two leaves the checkpoint, and the command ends the same.

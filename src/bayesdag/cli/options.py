@@ -28,6 +28,8 @@ def settings(pairs: list[str]) -> dict[str, str]:
             raise InputError(
                 f"--set takes name=value, for example --set num_samples=500; got {pair!r}"
             )
+        if pair.startswith("preset="):
+            raise InputError(f"a preset is no setting; use --preset {pair.partition('=')[2]}")
     return {
         name.replace("-", "_"): value for name, _, value in (pair.partition("=") for pair in pairs)
     }

@@ -1,8 +1,8 @@
 """A graph in the words of other programs: DOT, GraphML, GML, CSV, lingam, causal-learn.
 
 Text formats carry column names and probabilities. Names are data: each format escapes what it
-would take for syntax, and what it cannot hold at all is shown escaped. Matrices of other libraries are turned
-round explicitly, and back, because each has its own idea of rows and columns.
+would take for syntax, and what it cannot hold at all is shown escaped. Matrices of other
+libraries are turned round explicitly, and back, because each has its own idea of rows and columns.
 """
 
 import csv
