@@ -105,7 +105,7 @@ def extend(
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
-    """Add draws to a result, as if it had been asked for all of them at once."""
+    """Add draws to a result. It ends as if all of them had been asked for at once."""
     from bayesdag import fitting
     from bayesdag.data import read
     from bayesdag.posterior import load
@@ -141,7 +141,7 @@ def merge(
 def demo(
     out: Annotated[Path, typer.Option(help="Where the result goes.")] = Path("demo.nc"),
 ) -> None:
-    """Fit the example that ships with the package and compare it with the truth."""
+    """Fit the example in the package and compare it with the truth."""
     from bayesdag.cli import demo
 
     for line in demo.introduction():

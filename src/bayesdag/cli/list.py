@@ -16,7 +16,7 @@ def methods(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """List the methods; or the presets and settings of one, with defaults and meaning."""
+    """List the methods, or the presets and settings of one."""
     from bayesdag import plugins
 
     if name is not None:

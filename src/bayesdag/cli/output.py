@@ -16,11 +16,14 @@ from bayesdag.text import printable
 
 if TYPE_CHECKING:
     import pandas
-    from rich.console import Console
+    from rich.table import Table as RichTable
 
 NOTHING = "–"
+LARGE = 1000.0  # numbers that need no decimals
 # In a pipe nobody says how wide a line may be, so nothing is wrapped or cut.
 _NO_LIMIT = 1_000_000
+LEAST_WIDTH = 9  # of a column of words on a narrow terminal
+_LOOKS: dict[str, Any] = {"markup": False, "highlight": False, "emoji": False}
 
 
 def print_table(frame: "pandas.DataFrame", title: str | None = None, digits: str = ".3f") -> None:
@@ -35,18 +38,43 @@ def print_rows(
     digits: str = ".3f",
 ) -> None:
     """Rows under their headings."""
+    if title is not None:
+        say(title)
+    rows = list(rows)
+    cells = [[_cell(value, digits) for value in row] for row in rows]
+    numeric = [all(_is_number(row[place]) for row in rows) for place in range(len(headings))]
+    if not sys.stdout.isatty():
+        _print(_table(headings, cells, numeric, ruled=False))
+        return
+    ruled = _table(headings, cells, numeric, ruled=True)
+    _print(ruled if _fits(ruled) else _table(headings, cells, numeric, ruled=False))
+
+
+def _table(
+    headings: Sequence[str], cells: list[list[str]], numeric: list[bool], ruled: bool
+) -> "RichTable":
+    """The cells with rules around them, or without; where there is no room, they wrap."""
     from rich.table import Table as RichTable
 
-    rows, piped = [tuple(row) for row in rows], not sys.stdout.isatty()
-    looks: dict[str, Any] = {"box": None, "pad_edge": False} if piped else {}
-    table = RichTable(title=title and printable(title), title_justify="left", **looks)
+    looks: dict[str, Any] = {} if ruled else {"box": None, "pad_edge": False}
+    looks["collapse_padding"] = sys.stdout.isatty()
+    table = RichTable(**looks)
     for place, heading in enumerate(headings):
-        numeric = all(_is_number(row[place]) for row in rows)
-        justify = "right" if numeric else "left"
-        table.add_column(printable(heading), justify=justify, overflow="fold", no_wrap=numeric)
-    for row in rows:
-        table.add_row(*(_cell(value, digits) for value in row))
-    _print(table)
+        justify = "right" if numeric[place] else "left"
+        widest = max((len(row[place]) for row in cells), default=0)
+        least = widest if numeric[place] else min(widest, LEAST_WIDTH)
+        table.add_column(printable(heading), justify=justify, overflow="fold", min_width=least)
+    for row in cells:
+        table.add_row(*row)
+    return table
+
+
+def _fits(table: "RichTable") -> bool:
+    from rich.console import Console
+
+    console = Console(**_LOOKS)
+    unlimited = console.options.update(max_width=_NO_LIMIT)
+    return console.measure(table, options=unlimited).maximum <= console.width
 
 
 def say(text: str, as_json: bool = False) -> None:
@@ -91,18 +119,20 @@ def _cell(value: Any, digits: str) -> str:
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return NOTHING
     if isinstance(value, float):
-        return format(value, digits)
+        return format(value, digits if abs(value) < LARGE else ".6g")
     if isinstance(value, tuple | list):
         return ", ".join(printable(item) for item in value) or "(none)"
     return printable(value)
 
 
 def _print(content: Any) -> None:
-    _console().print(content)
-
-
-def _console() -> "Console":
+    """Onto the terminal as wide as it is; into a pipe unwrapped, without spaces at line ends."""
     from rich.console import Console
 
-    width = None if sys.stdout.isatty() else _NO_LIMIT
-    return Console(width=width, markup=False, highlight=False, emoji=False)
+    if sys.stdout.isatty():
+        Console(**_LOOKS).print(content)
+        return
+    console = Console(width=_NO_LIMIT, **_LOOKS)
+    with console.capture() as captured:
+        console.print(content)
+    typer.echo("\n".join(line.rstrip() for line in captured.get().splitlines()))

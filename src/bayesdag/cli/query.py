@@ -39,7 +39,7 @@ def show(
     top: Top = 20,
     as_json: AsJson = False,
 ) -> None:
-    """Show the edges of a result with their probabilities, and whether to trust them."""
+    """Show edges with their probabilities, and whether to trust them."""
     from bayesdag.posterior import load
 
     posterior = load(result)
@@ -77,7 +77,7 @@ def adjust(
     top: Annotated[int, typer.Option(min=1, help="Show so many sets.")] = 10,
     as_json: AsJson = False,
 ) -> None:
-    """Rank the columns to adjust for, to read an effect off observational data."""
+    """Rank sets of columns to adjust for. Each would give the effect from observed rows."""
     from bayesdag.posterior import load
 
     posterior = load(result)
@@ -124,7 +124,7 @@ def effect(
     seed: Seed = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Tell what setting one variable does to another, with all the uncertainty there is."""
+    """Tell what setting one variable does to another."""
     from bayesdag.posterior import load
     from bayesdag.posterior.arguments import check_interval_probability
 
@@ -162,7 +162,7 @@ def experiment(
     seed: Seed = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Rank the next experiment: which variable to set, to learn most for its cost."""
+    """Rank the next experiments by what they would teach."""
     from bayesdag.posterior import load
 
     posterior = load(result)
@@ -188,7 +188,7 @@ def export(
     threshold: Annotated[float, typer.Option(help="Edges must be more probable.")] = 0.5,
     as_json: AsJson = False,
 ) -> None:
-    """Write the acyclic graph closest to the edge probabilities for another program."""
+    """Write the graph for another program. It is the DAG closest to the probabilities."""
     from bayesdag.posterior import load
 
     posterior = load(result)

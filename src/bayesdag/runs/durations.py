@@ -15,8 +15,9 @@ from bayesdag.types import Announcer, Timed
 LONG = 30.0  # seconds; a shorter fit needs no warning
 # Real fits of equal size have taken from a half to twice the typical time.
 LOW, HIGH = 0.6, 1.8
-# What `_seconds_of_products` was on the two cores on which methods were timed.
-REFERENCE_SECONDS = 0.02
+# What `_seconds_of_work` was on the two cores on which methods were timed, and by how much at
+# most a moment's measurement may change an estimate.
+REFERENCE_SECONDS, MOST = 0.006, 4.0
 
 
 def announce(monitor: Any, method: Any, num_rows: int, num_variables: int) -> None:
@@ -26,7 +27,7 @@ def announce(monitor: Any, method: Any, num_rows: int, num_variables: int) -> No
     expected = method.expected_duration(num_rows, num_variables)
     if expected.seconds < LONG:
         return
-    factor = 1.0 if expected.on_accelerator else _seconds_of_products() / REFERENCE_SECONDS
+    factor = 1.0 if expected.on_accelerator else slowness()
     low, high = (expected.seconds * factor * share for share in (LOW, HIGH))
     if high >= LONG:
         monitor.announce(
@@ -48,13 +49,14 @@ def spoken_range(low: float, high: float) -> str:
     return f"{round(low)}-{round(high)} seconds"
 
 
-def _seconds_of_products() -> float:
-    """Least time of a few products of matrices: the speed of this machine, as it is now."""
-    matrix = np.ones((400, 400), dtype=np.float32)
-    times = []
-    for _ in range(4):
-        started = time.perf_counter()
-        for _ in range(10):
-            np.matmul(matrix, matrix)
-        times.append(time.perf_counter() - started)
-    return min(times)
+def slowness() -> float:
+    """How many times longer this machine takes, as busy as it is, than those of experience."""
+    factor = min(_seconds_of_work() for _ in range(5)) / REFERENCE_SECONDS
+    return float(np.clip(factor, 1 / MOST, MOST))
+
+
+def _seconds_of_work() -> float:
+    """A moment of the kind of arithmetic that fits consist of, on one core."""
+    started = time.perf_counter()
+    np.exp(np.linspace(-1, 1, 1_000_000)).sum()
+    return time.perf_counter() - started

@@ -64,7 +64,7 @@ class ProgressReport:
     """A monitor that shows done / total and the time left; use it as a context manager."""
 
     def __init__(self) -> None:
-        self._stage, self._started = Stage("preparing"), time.monotonic()
+        self._stage, self._started = Stage("working"), time.monotonic()
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._show, daemon=True)
 
