@@ -10,4 +10,4 @@ def printable(text: str) -> str:
     >>> printable("a\x1b[31m\nb")
     'a\\x1b[31m\\nb'
     """
-    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in str(text))
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)

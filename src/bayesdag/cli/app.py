@@ -34,10 +34,11 @@ EXAMPLES = examples(
 )
 
 
-def _print_version(wanted: bool) -> None:
+def _print_version(wanted: bool) -> bool:
     if wanted:
         typer.echo(f"bayesdag {__version__}")
         raise typer.Exit
+    return wanted
 
 
 @app.callback(epilog=EXAMPLES)

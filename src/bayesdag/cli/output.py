@@ -22,7 +22,6 @@ NOTHING = "–"
 LARGE = 1000.0  # numbers that need no decimals
 # In a pipe nobody says how wide a line may be, so nothing is wrapped or cut.
 _NO_LIMIT = 1_000_000
-LEAST_WIDTH = 9  # of a column of words on a narrow terminal
 _LOOKS: dict[str, Any] = {"markup": False, "highlight": False, "emoji": False}
 
 
@@ -53,17 +52,17 @@ def print_rows(
 def _table(
     headings: Sequence[str], cells: list[list[str]], numeric: list[bool], ruled: bool
 ) -> "RichTable":
-    """The cells with rules around them, or without; where there is no room, they wrap."""
+    """The cells with rules around them, or without; where there is no room, words wrap."""
     from rich.table import Table as RichTable
 
+    narrow = sys.stdout.isatty() and not ruled
     looks: dict[str, Any] = {} if ruled else {"box": None, "pad_edge": False}
-    looks["collapse_padding"] = sys.stdout.isatty()
-    table = RichTable(**looks)
+    table = RichTable(collapse_padding=narrow, **looks)
     for place, heading in enumerate(headings):
         justify = "right" if numeric[place] else "left"
         widest = max((len(row[place]) for row in cells), default=0)
-        least = widest if numeric[place] else min(widest, LEAST_WIDTH)
-        table.add_column(printable(heading), justify=justify, overflow="fold", min_width=least)
+        width = widest if narrow and numeric[place] else None
+        table.add_column(printable(str(heading)), justify=justify, overflow="fold", width=width)
     for row in cells:
         table.add_row(*row)
     return table
@@ -121,8 +120,8 @@ def _cell(value: Any, digits: str) -> str:
     if isinstance(value, float):
         return format(value, digits if abs(value) < LARGE else ".6g")
     if isinstance(value, tuple | list):
-        return ", ".join(printable(item) for item in value) or "(none)"
-    return printable(value)
+        return ", ".join(printable(str(item)) for item in value) or "(none)"
+    return printable(str(value))
 
 
 def _print(content: Any) -> None:

@@ -56,8 +56,8 @@ def effect(
     x, y = column_names.pair(ensemble.names, cause, outcome)
     check_count("num_rows", num_rows)
     levels = _two_values(cause, values)
-    for level in levels:
-        _assigned(ensemble, {cause: level})
+    for numbers in ({cause: levels[0]}, {cause: levels[1]}, given):
+        _assigned(ensemble, numbers)
     structure = carriers(ensemble.graphs, x, y)
     paths = np.flatnonzero((structure >= 0) & (ensemble.weights > 0))
     differences = np.zeros(ensemble.weights.size)

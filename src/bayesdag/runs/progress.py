@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 
 from bayesdag.text import printable
@@ -26,6 +26,7 @@ class Stage(NamedTuple):
         done: how much of it, or None where nothing is counted.
         total: out of how much.
         first: what was done when the count began, at `since` (seconds on the clock).
+        figures: of the run as it is now, in words.
     """
 
     words: str
@@ -33,13 +34,14 @@ class Stage(NamedTuple):
     total: int | None = None
     first: int = 0
     since: float = 0.0
+    figures: str = ""
 
     def next(self, words: str, done: int | None, total: int | None, now: float) -> "Stage":
         """The stage after a report; a count that goes on keeps its beginning."""
         if done is None or self.done is None:
             return Stage(words, done, total, done or 0, now)
         if total == self.total and done >= self.done:
-            return self._replace(words=words, done=done)
+            return self._replace(words=words, done=done, figures="")
         return Stage(words, done, total, done, now)
 
     def seconds_left(self, now: float) -> float | None:
@@ -57,6 +59,8 @@ class Stage(NamedTuple):
         left = self.seconds_left(now)
         if left is not None:
             parts.append(f"about {duration(left)} left")
+        if self.figures:
+            parts.append(self.figures)
         return printable(", ".join(parts))
 
 
@@ -78,7 +82,8 @@ class ProgressReport:
 
     def announce(self, words: str) -> None:
         """Say something once, at once."""
-        _write_line(words)
+        with suppress(OSError, ValueError):
+            _write_line(printable(words))
 
     def resume(self, template: Any) -> None:
         """Nothing is kept here."""
@@ -86,36 +91,43 @@ class ProgressReport:
 
     def chunk(self, step: int, total: int, state: Any, stats: dict[str, float]) -> None:
         """Take note of the steps that are done."""
-        del state, stats
+        del state
         self.report("sampling", step, total)
+        figures = (f"{name.replace('_', ' ')} {value:.5g}" for name, value in stats.items())
+        self._stage = self._stage._replace(figures=", ".join(figures))
 
     def report(self, words: str, done: int | None = None, total: int | None = None) -> None:
         """Take note of what is being done."""
         self._stage = self._stage.next(words, done, total, time.monotonic())
 
-    def _describe(self) -> str:
+    def describe(self) -> str:
+        """How far the run is, on one line."""
         now = time.monotonic()
         return self._stage.describe(now - self._started, now)
 
     def _show(self) -> None:
         if self._over.wait(SILENT_SECONDS):
             return
-        if _terminal() is None:
-            self._write_lines()
-        else:
-            self._update_line(_terminal())
+        try:
+            terminal = _terminal()
+            if terminal is None:
+                self._write_lines()
+            else:
+                self._update_line(terminal)
+        except (OSError, ValueError):
+            return  # a reader that has gone is no reason to stop the run
 
     def _write_lines(self) -> None:
-        _write_line(self._describe())
+        _write_line(self.describe())
         while not self._over.wait(SECONDS_BETWEEN_LINES):
-            _write_line(self._describe())
+            _write_line(self.describe())
 
     def _update_line(self, console: Any) -> None:
         from rich.text import Text
 
-        with console.status(Text(self._describe())) as status:
+        with console.status(Text(self.describe())) as status:
             while not self._over.wait(SECONDS_BETWEEN_UPDATES):
-                status.update(Text(self._describe()))
+                status.update(Text(self.describe()))
 
 
 @contextmanager
@@ -152,10 +164,6 @@ def _terminal() -> Any:
 
 
 def _write_line(words: str) -> None:
-    """A line on stderr; a reader that has gone is no reason to stop the run."""
-    try:
-        if sys.stderr is not None:
-            sys.stderr.write(f"bayesdag: {words}\n")
-            sys.stderr.flush()
-    except (OSError, ValueError):
-        return
+    if sys.stderr is not None:
+        sys.stderr.write(f"bayesdag: {words}\n")
+        sys.stderr.flush()
