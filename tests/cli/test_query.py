@@ -114,6 +114,31 @@ def test_runs_are_merged_and_extended(bayesdag):
         ("merge seed0.nc seed0.nc --out x.nc", "seed 0 occurs"),
         ("merge seed0.nc --out x.nc", "two or more"),
         ("show toy.csv", "not a whole bayesdag result"),
+        ("show seed0.nc --top -1", "--top"),
+        ("show seed0.nc --variable fog", "no column is called 'fog'"),
+        ("show seed0.nc --paths --data toy.csv", "--data checks the whole model"),
+        ("adjust seed0.nc --cause rain --outcome rain", "both 'rain'"),
+        ("adjust seed0.nc --cause rain --outcome crop --for crop", "cannot hold"),
+        ("extend seed0.nc toy.csv --out x.nc --num-samples -3", "--num-samples"),
+        (f"fit toy.csv --out x.nc --seed {2**70}", "seed is 1180591620717411303424"),
+        ("fit toy.csv --out x.nc --seed -1", "seed is -1"),
+        ("fit toy.csv --out x.nc --set seed=3", "no setting 'seed'"),
+        ("fit toy.csv --out x.nc --set preset=quick", "use --preset quick"),
+        ("fit toy.csv --out x.nc --set max_exact=99999999999", "too large"),
+        ("fit toy.csv --out x.nc --method collapsed --set hottest=nan", "finite"),
+        ("effect seed0.nc --cause rain --outcome crop --prob 2", "--prob is 2"),
+        ("effect seed0.nc --cause rain --outcome crop --prob nan", "--prob is nan"),
+        ("effect seed0.nc --cause rain --outcome crop --num-rows 0", "--num-rows"),
+        ("effect seed0.nc --cause rain --outcome crop --values 0 1e400", "two values of 'rain'"),
+        ("effect seed0.nc --cause rain --outcome crop --values 0 1e300", "too far from the data"),
+        ("effect seed0.nc --cause rain --outcome crop --values 0 nan", "two values of 'rain'"),
+        ("effect seed0.nc --cause rain --outcome crop --given soil=inf", "a finite number"),
+        ("effect seed0.nc --cause rain --outcome crop --given soil=1e200", "too far"),
+        ("experiment seed0.nc --num-rows 0", "--num-rows"),
+        ("experiment seed0.nc --cost rain=1e400", "a finite number"),
+        ("export seed0.nc --out x.csv --threshold 5", "threshold is 5"),
+        ("export seed0.nc --out x.csv --threshold nan", "threshold is nan"),
+        ("methods magic", "no method is called 'magic'"),
     ],
 )
 def test_refusals_are_words_with_exit_code_two(bayesdag, folder, arguments, words):
@@ -121,5 +146,6 @@ def test_refusals_are_words_with_exit_code_two(bayesdag, folder, arguments, word
     code, out, err = bayesdag(*arguments.split())
     assert code == 2
     assert words in err
+    assert "Traceback" not in err
     assert out == ""
     assert set(folder.iterdir()) == before

@@ -7,7 +7,7 @@ import typer
 
 from bayesdag.cli.app import app
 from bayesdag.cli.options import AsJson
-from bayesdag.cli.output import print_list, say
+from bayesdag.cli.output import print_json, print_rows, say
 
 if TYPE_CHECKING:
     from bayesdag.bench import Cell
@@ -38,7 +38,7 @@ def bench(
     from bayesdag.bench import Store, describe_suites, load_suite, run_suite, write_page
 
     if suite is None:
-        print_list(describe_suites(), ("suite", "what it measures"), as_json)
+        _list_suites(describe_suites(), as_json)
         return
     wanted, store = load_suite(suite, size), Store(out / suite)
     out.mkdir(parents=True, exist_ok=True)
@@ -74,3 +74,10 @@ def _line(cell: "Cell") -> str:
         return f"{where}: {cell.status} ({cell.error})"
     shown: dict[str, Any] = {k: cell.measures[k] for k in _SHOWN if k in cell.measures}
     return f"{where}: " + ", ".join(f"{name} {value:.3g}" for name, value in shown.items())
+
+
+def _list_suites(found: dict[str, str], as_json: bool) -> None:
+    if as_json:
+        print_json(found)
+        return
+    print_rows(("suite", "what it measures"), found.items())

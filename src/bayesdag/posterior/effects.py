@@ -19,6 +19,7 @@ from bayesdag.data import tables
 from bayesdag.errors import BayesdagWarning, InputError
 from bayesdag.posterior import column_names
 from bayesdag.posterior import simulation as many
+from bayesdag.posterior.arguments import check_count, check_reach
 from bayesdag.posterior.effect_result import Counterfactual, Effect
 from bayesdag.posterior.levels import Columns, usual_levels, warn_outside_range
 from bayesdag.posterior.simulation import Ensemble
@@ -61,8 +62,8 @@ def effect(
         num_rows: simulated rows per draw where the model is not linear.
     """
     x, y = column_names.pair(ensemble.names, cause, outcome)
+    check_count("num_rows", num_rows)
     levels = usual_levels(columns)[cause] if values is None else _two_values(cause, values)
-    _refuse_no_rows(num_rows)
     structure = carriers(ensemble.graphs, x, y)
     paths = np.flatnonzero((structure >= 0) & (ensemble.weights > 0))
     differences = np.zeros(ensemble.weights.size)
@@ -93,7 +94,7 @@ def _differences(
 ) -> Float[np.ndarray, " k"]:
     """Effects, in original units, in the draws that have a path."""
     scaling, names = ensemble.model.scaling, ensemble.names
-    known, numbers = column_names.assignment(names, given)
+    known, _ = _assigned(ensemble, given)
     params, graphs = ensemble.take(paths)
     scaled = np.array([_engine_units(ensemble, {names[cause]: level})[cause] for level in levels])
     run = partial(
@@ -135,9 +136,9 @@ def sample(
     """Rows of the posterior predictive under do(…), each from a draw picked by its weight."""
     import pandas
 
-    _refuse_no_rows(num_rows)
     scaling = ensemble.model.scaling
-    mask, numbers = column_names.assignment(ensemble.names, do)
+    check_count("num_rows", num_rows)
+    mask, numbers = _assigned(ensemble, do)
     key_pick, key_rows = jax.random.split(key)
     mass = ensemble.weights.reshape(-1)
     picked = generator(key_pick).choice(mass.size, size=num_rows, p=mass / mass.sum())
@@ -168,7 +169,7 @@ def counterfactual(ensemble: Ensemble, rows: Any, do: Numbers) -> Counterfactual
             f"{len(values)} rows times {num_draws} draws do not fit into memory; ask for at "
             f"most {LARGEST_ANSWER // (num_draws * len(names))} rows at a time"
         )
-    mask, numbers = column_names.assignment(names, do)
+    mask, numbers = _assigned(ensemble, do)
     run = partial(
         many.counterfactual_rows,
         model=ensemble.engine,
@@ -182,6 +183,15 @@ def counterfactual(ensemble: Ensemble, rows: Any, do: Numbers) -> Counterfactual
     answers[:, :, mask] = numbers[mask]
     shape = (*ensemble.weights.shape, *values.shape)
     return Counterfactual(answers.reshape(shape), ensemble.weights, names)
+
+
+def _assigned(
+    ensemble: Ensemble, values: Numbers | None
+) -> tuple[Bool[np.ndarray, " d"], Float[np.ndarray, " d"]]:
+    """Which variables are given a value, and which; refused where it would overflow."""
+    mask, numbers = column_names.assignment(ensemble.names, values)
+    check_reach(ensemble.names, ensemble.model.scaling, mask, numbers)
+    return mask, numbers
 
 
 def _visits(
@@ -220,16 +230,8 @@ def _two_values(cause: str, values: Sequence[float | int]) -> tuple[float, float
 
 def _engine_units(ensemble: Ensemble, values: Numbers | None) -> Float[np.ndarray, " d"]:
     """An assignment as the compiled functions take it: scaled, in single precision."""
-    mask, numbers = column_names.assignment(ensemble.names, values)
-    scaled = np.where(mask, ensemble.model.scaling.apply(numbers), 0.0)
-    too_large = np.abs(scaled) > np.finfo(np.float32).max
-    if too_large.any():
-        i = int(np.argmax(too_large))
-        raise InputError(
-            f"{ensemble.names[i]} = {numbers[i]:g} is too large to compute with; give it a value "
-            "nearer to the data"
-        )
-    return scaled.astype(np.float32)
+    mask, numbers = _assigned(ensemble, values)
+    return np.where(mask, ensemble.model.scaling.apply(numbers), 0.0).astype(np.float32)
 
 
 def _finite(answer: np.ndarray, described: str) -> np.ndarray:
@@ -243,11 +245,6 @@ def _listing(values: Numbers | None) -> str:
     return (
         ", ".join(f"{name} = {value:g}" for name, value in (values or {}).items()) or "nothing set"
     )
-
-
-def _refuse_no_rows(num_rows: int) -> None:
-    if num_rows < 1:
-        raise InputError(f"num_rows is {num_rows}; it must be 1 or more")
 
 
 def _warn_of_rare(given: Numbers, size: float, num_rows: int) -> None:

@@ -21,6 +21,7 @@ from bayesdag.errors import BayesdagWarning, InputError
 from bayesdag.model.scm import SCM
 from bayesdag.posterior import column_names, estimates, information_gain
 from bayesdag.posterior import simulation as many
+from bayesdag.posterior.arguments import check_count
 from bayesdag.posterior.effect_result import Effect
 from bayesdag.posterior.information_gain import NO_UNCERTAINTY, Gain, Hypotheses
 from bayesdag.posterior.simulation import Ensemble
@@ -63,6 +64,9 @@ def next_experiment(
         num_draws: draws that are compared, at most; the more, the closer the bounds.
         num_experiments: simulated experiments per candidate; the more, the smaller the error.
     """
+    for setting, value in [("num_rows", num_rows), ("num_experiments", num_experiments)]:
+        check_count(setting, value)
+    check_count("num_draws", num_draws, least=2)
     names = ensemble.names
     chosen = list(names) if candidates is None else list(candidates)
     nodes = [column_names.node(names, name) for name in chosen]
@@ -263,7 +267,7 @@ def _spread(weights: Float[np.ndarray, " s"], num: int) -> Int[np.ndarray, " k"]
 
 def _price(name: str, cost: Mapping[str, float | int] | None) -> float:
     price = float((cost or {}).get(name, 1.0))
-    if not price > 0:
+    if not 0 < price < np.inf:
         raise InputError(f"the cost of {name!r} is {price:g}; a cost is a positive number")
     return price
 
