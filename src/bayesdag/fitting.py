@@ -14,6 +14,7 @@ from bayesdag.errors import InputError, KnowledgeError
 from bayesdag.graphs import is_acyclic
 from bayesdag.knowledge import Constraints, Knowledge
 from bayesdag.posterior import Posterior
+from bayesdag.posterior.predictive_checks import refuse_other_data
 from bayesdag.runs.checkpoint import Checkpoint, Keeper, MonitorGroup
 from bayesdag.types import Method, Monitor
 
@@ -127,10 +128,7 @@ def log_scores(posterior: Posterior, data: Any, graph: Any) -> dict[str, float]:
 def _as_fitted(posterior: Posterior, data: Any) -> Dataset:
     """The data of a posterior, on the scale on which they were fitted."""
     told, dataset = posterior.provenance, read(data)
-    if dataset.hash != told["data_hash"]:
-        raise InputError(
-            "these are not the data of this posterior; pass the table it was fitted to"
-        )
+    refuse_other_data(told, posterior.summary, dataset)
     scaling = Scaling(**{k: np.array(v, dtype=float) for k, v in told["scaling"].items()})
     return dataclasses.replace(dataset, scaling=scaling)
 
@@ -158,7 +156,9 @@ def _run(
     watch = _watch(checkpoint, stamp, monitor, keeper)
     posterior = method(jax.random.key(seed), data, constraints, watch)
     state = posterior.state if keeper is None else keeper.kept
-    return dataclasses.replace(posterior, provenance=stamp | posterior.provenance, state=state)
+    # The rows are at hand now, and whether the model fits them belongs above the edges.
+    told = stamp | posterior.provenance | {"check": posterior.check(data, seed).summary()}
+    return dataclasses.replace(posterior, provenance=told, state=state)
 
 
 def list_methods() -> dict[str, str]:

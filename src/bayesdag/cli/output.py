@@ -10,31 +10,34 @@ if TYPE_CHECKING:
     import pandas
 
     from bayesdag.posterior import Posterior
-    from bayesdag.posterior.predictive_checks import Check
+    from bayesdag.posterior.check_result import Check
 
 
 def print_posterior(
     posterior: "Posterior", top: int, as_json: bool, checked: "Check | None" = None
 ) -> None:
-    """Edges, what the chains say of one another, and what contradicts the model."""
+    """Whether the model fits, its edges, and what the chains say of one another."""
     edges, found = posterior.edge_table(top, with_error=True), posterior.diagnostics()
+    fit, described = checked or posterior.checked, posterior.describe()
+    if posterior.checked is not None:
+        described = described[len(posterior.checked.lines()) :]  # said above the edges
     if as_json:
         shown = {
             "edges": edges.to_dict("records"),
             "diagnostics": found.summary(),
             "provenance": posterior.provenance,
         }
-        print_json(shown if checked is None else {**shown, "check": checked.summary()})
+        print_json(shown if fit is None else {"check": fit.summary(), **shown})
         return
+    for line in fit.lines() if fit is not None else []:
+        say(line, False)
     print_table(edges, title="Most probable edges")
     if found.comparable:
         print_table(found.table(), title="Do the chains agree?")
-    for line in [*posterior.describe(), f"chains: {found.verdict}"]:
+    for line in [*described, f"chains: {found.verdict}"]:
         say(line, False)
     if checked is not None:
-        print_table(checked.table(), title="Does the model fit? Small p-values are bad")
-        for line in checked.warnings or ["fit: nothing contradicts the model"]:
-            say(line, False)
+        print_table(checked.table(), title="Misfit of each variable in nats per row")
 
 
 def print_list(rows: dict[str, str], headings: tuple[str, str], as_json: bool) -> None:

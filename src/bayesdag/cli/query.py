@@ -6,7 +6,16 @@ from typing import Annotated
 import typer
 
 from bayesdag.cli.app import app
-from bayesdag.cli.options import AsJson, Result, Seed, Top, Values, numbers
+from bayesdag.cli.options import (
+    AsJson,
+    Interventions,
+    Result,
+    Seed,
+    Top,
+    Values,
+    numbers,
+    path_or_name,
+)
 from bayesdag.cli.output import print_json, print_posterior, print_table, say
 
 
@@ -16,14 +25,21 @@ def show(
     data: Annotated[
         Path | None, typer.Option(help="The table that was fitted: check the model against it.")
     ] = None,
+    interventions: Interventions = None,
     top: Top = 20,
     as_json: AsJson = False,
 ) -> None:
     """Show the edges of a result with their probabilities, and whether to trust them."""
+    from bayesdag.data import read
+    from bayesdag.errors import InputError
     from bayesdag.posterior import load
 
-    posterior = load(result)
-    print_posterior(posterior, top, as_json, None if data is None else posterior.check(data))
+    if interventions is not None and data is None:
+        raise InputError("--interventions says what was set in a table; name it with --data")
+    posterior, checked = load(result), None
+    if data is not None:
+        checked = posterior.check(read(data, interventions=path_or_name(interventions)))
+    print_posterior(posterior, top, as_json, checked)
 
 
 @app.command()

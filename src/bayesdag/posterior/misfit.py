@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
+from numpy.polynomial.legendre import leggauss
 
 NUM_FOLDS = 5
 SHAPE_ORDER = 6  # location, spread, skewness, tails, and two more for separate peaks
@@ -20,6 +21,8 @@ TREND_ORDER = 3  # in that variable: straight, bent, and bent twice
 DEPENDENT_ORDER = 2  # of u: its location and its spread
 NUM_STEPS = 12
 LONGEST_STEP = 1.0
+# Gauss-Legendre quadrature on [0, 1].
+NODES, NODE_WEIGHTS = ((part + shift) / 2 for part, shift in zip(leggauss(40), (1, 0), strict=True))
 
 Uniforms = Float[np.ndarray, "s n"]
 Folds = Int[np.ndarray, " n"]
@@ -96,11 +99,11 @@ def similar_rows(column: Float[np.ndarray, " n"]) -> Int[np.ndarray, " n"]:
 
 def legendre(u: np.ndarray, order: int) -> np.ndarray:
     """Polynomials of degree 1 to `order`, orthonormal on [0, 1], in a new first dimension."""
-    x = 2 * np.asarray(u, dtype=float) - 1
+    x = 2 * u - 1
     values = [np.ones_like(x), x]
     for k in range(1, order):
         values.append(((2 * k + 1) * x * values[k] - k * values[k - 1]) / (k + 1))
-    return np.stack([np.sqrt(2 * k + 1) * values[k] for k in range(1, order + 1)])
+    return np.stack([(2 * k + 1) ** 0.5 * values[k] for k in range(1, order + 1)])
 
 
 def _products(phi: np.ndarray, psi: np.ndarray, rows: np.ndarray) -> np.ndarray:
@@ -128,12 +131,11 @@ def _cross_fitted(
     counts = np.broadcast_to(counts, (NUM_FOLDS, num_draws))
     by_row, by_draw = np.zeros(num_rows), np.zeros(num_draws)
     for f in range(NUM_FOLDS):
-        inside = np.eye(len(psi))[bins[f]]
-        train, test = folds != f, np.flatnonzero(folds == f)
-        sums = np.einsum("asn,nv->sva", phi[:, :, train], inside[train], optimize=True)
-        tilt, log_norm = _fit_tilt(sums, inside[train].sum(axis=0), psi)
-        place = bins[f][test]
-        gain = np.einsum("sna,asn->sn", tilt[:, place], phi[:, :, test], optimize=True)
+        inside = np.eye(len(psi), dtype=phi.dtype)[bins[f]] * (folds != f)[:, None]
+        test = np.flatnonzero(folds == f)
+        tilt, log_norm = _fit_tilt((phi @ inside).transpose(1, 2, 0), inside.sum(axis=0), psi)
+        place, held_out = bins[f][test], phi[:, :, test]
+        gain = sum(tilt[:, place, a] * held_out[a] for a in range(len(phi)))
         gain = (gain - log_norm[:, place]) * counts[f][:, None]
         by_row[test] = gain.mean(axis=0)
         by_draw += gain.sum(axis=1) / num_rows
@@ -148,47 +150,47 @@ def _fit_tilt(
 
     The prior keeps few rows from being described too closely, high degrees above all.
     """
-    nodes, weights = _quadrature()
-    num_draws, _, orders = sums.shape
-    trends = psi.shape[1]
-    basis = legendre(nodes, orders).T
-    squares = (basis[:, :, None] * basis[:, None, :]).reshape(len(nodes), -1)
-    precision = np.repeat(np.arange(1, orders + 1.0) ** 2, trends) * np.tile(
-        np.arange(1, trends + 1.0) ** 2, orders
-    )
-    theta = np.zeros((num_draws, orders * trends))
+    orders, trends = sums.shape[2], psi.shape[1]
+    precision = np.outer(np.arange(1, orders + 1) ** 2, np.arange(1, trends + 1) ** 2).reshape(-1)
+    theta = np.zeros((len(sums), orders * trends))
     for _ in range(NUM_STEPS):
-        eta, log_norm, share = _densities(theta, basis, weights, psi)
-        mean = share @ basis
-        second = (share @ squares).reshape(*mean.shape, orders)
-        covariance = second - mean[..., :, None] * mean[..., None, :]
-        slope = np.einsum("sva,vm->sam", sums - counts[:, None] * mean, psi)
-        slope = slope.reshape(num_draws, -1) - precision * theta
-        curve = np.einsum(
-            "svab,vm,vl,v->sambl", covariance, psi, psi, counts, optimize=True
-        ).reshape(num_draws, orders * trends, -1)
-        step = np.linalg.solve(curve + np.diag(precision), slope[..., None])[..., 0]
+        slope, curve = _derivatives(theta, sums, counts, psi)
+        slope, curve = slope - precision * theta, curve + np.diag(precision)
+        step = np.linalg.solve(curve, slope[..., None])[..., 0]
         length = np.linalg.norm(step, axis=1, keepdims=True)
         theta = theta + step * np.minimum(1.0, LONGEST_STEP / np.maximum(length, 1e-12))
         if length.max() < 1e-3:
             break
-    eta, log_norm, _ = _densities(theta, basis, weights, psi)
-    return eta, log_norm
+    exponent, log_norm, _ = _densities(theta, orders, psi)
+    return exponent, log_norm
+
+
+def _derivatives(
+    theta: np.ndarray, sums: np.ndarray, counts: np.ndarray, psi: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Gradient and negative Hessian of the log likelihood in θ."""
+    size, orders = len(theta), sums.shape[2]
+    share = _densities(theta, orders, psi)[2]
+    basis = legendre(NODES, orders).T
+    mean = share @ basis
+    second = (share @ (basis[:, :, None] * basis[:, None, :]).reshape(len(basis), -1)).reshape(
+        *mean.shape, orders
+    )
+    covariance = second - mean[..., :, None] * mean[..., None, :]
+    slope = (sums - counts[:, None] * mean).transpose(0, 2, 1) @ psi
+    squares = (psi[:, :, None] * psi[:, None, :]).reshape(len(psi), -1) * counts[:, None]
+    curve = covariance.reshape(size, len(psi), -1).transpose(0, 2, 1) @ squares
+    curve = curve.reshape(size, orders, orders, psi.shape[1], -1).transpose(0, 1, 3, 2, 4)
+    return slope.reshape(size, -1), curve.reshape(size, theta.shape[1], -1)
 
 
 def _densities(
-    theta: np.ndarray, basis: np.ndarray, weights: np.ndarray, psi: np.ndarray
+    theta: np.ndarray, orders: int, psi: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Exponents (s, v, a), log normalisers (s, v) and probabilities of the nodes (s, v, g)."""
-    eta = np.einsum("sam,vm->sva", theta.reshape(len(theta), basis.shape[1], -1), psi)
-    exponent = eta @ basis.T
-    largest = exponent.max(axis=-1, keepdims=True)
-    mass = weights * np.exp(exponent - largest)
+    exponents = psi @ theta.reshape(len(theta), orders, -1).swapaxes(1, 2)
+    height = exponents @ legendre(NODES, orders)
+    largest = height.max(axis=-1, keepdims=True)
+    mass = NODE_WEIGHTS * np.exp(height - largest)
     total = mass.sum(axis=-1, keepdims=True)
-    return eta, (largest + np.log(total))[..., 0], mass / total
-
-
-def _quadrature() -> tuple[np.ndarray, np.ndarray]:
-    """Gauss-Legendre nodes and weights on [0, 1]."""
-    nodes, weights = np.polynomial.legendre.leggauss(40)
-    return (nodes + 1) / 2, weights / 2
+    return exponents, (largest + np.log(total))[..., 0], mass / total
