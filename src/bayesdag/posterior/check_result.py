@@ -34,6 +34,7 @@ class VariableCheck:
         dependence_error: its standard error.
         suspect: the non-descendant that says most about the residuals.
         is_parent: probability that the suspect is a direct cause.
+        on_residual: whether the suspect's residuals say more than its values.
         of_spread: whether it says something of their size, rather than of their mean.
         moments: mean, standard deviation, skewness and excess kurtosis of the residuals' normal
             scores; 0, 1, 0 and 0 when the noise is the stated one.
@@ -47,6 +48,7 @@ class VariableCheck:
     dependence_error: float = 0.0
     suspect: str | None = None
     is_parent: float = 0.0
+    on_residual: bool = False
     of_spread: bool = False
     moments: tuple[float, ...] = (0.0, 1.0, 0.0, 0.0)
 
@@ -154,9 +156,12 @@ class Check:
     def _dependence_in_words(self, one: VariableCheck) -> str:
         what = "the size of residuals depends" if one.of_spread else "residuals depend"
         size = f"{one.dependence:.2f} ± {one.dependence_error:.2f} nats per row"
-        return f"{what} on {one.suspect} ({size}); {self._remedy_of_dependence(one)}"
+        which = f"the residuals of {one.suspect}" if one.on_residual else one.suspect
+        return f"{what} on {which} ({size}); {self._remedy_of_dependence(one)}"
 
     def _remedy_of_dependence(self, one: VariableCheck) -> str:
+        if one.on_residual:
+            return "a common cause of both is hidden, or an edge is missing or reversed"
         if one.is_parent <= 0.5:
             return "an edge is missing or reversed, or a common cause is hidden"
         if one.of_spread and self.fixed_spread:
@@ -221,13 +226,13 @@ def from_summary(told: Mapping[str, Any]) -> Check:
     return Check(tuple(VariableCheck(**one) for one in variables), **kept)
 
 
-def averaged(checks: Sequence[Check], weights: Sequence[float]) -> Check:
+def averaged(checks: Sequence[Check], num_chains: Sequence[int]) -> Check:
     """The check of runs with the same model and data, put together.
 
     Misfits are averages over draws, so those of all draws are weighted averages; errors stem
     from the rows, which are the same in all runs, and are averaged too.
     """
-    share = np.array(weights) / np.sum(weights)
+    share = np.array(num_chains) / np.sum(num_chains)
     variables = []
     for runs in zip(*(check.variables for check in checks), strict=True):
         worst = max(runs, key=lambda one: one.dependence)

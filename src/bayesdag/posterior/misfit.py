@@ -26,6 +26,7 @@ NODES, NODE_WEIGHTS = ((part + shift) / 2 for part, shift in zip(leggauss(40), (
 
 Uniforms = Float[np.ndarray, "s n"]
 Folds = Int[np.ndarray, " n"]
+Groups = Int[np.ndarray, "s n k"]
 
 
 class Gain(NamedTuple):
@@ -41,60 +42,65 @@ class Dependence(NamedTuple):
     Attributes:
         gain: nats per row, in draws in which that variable is no descendant (0 in the others).
         suspect: its number.
+        on_residual: whether its residuals tell more than its values.
         spread: whether it is the spread of the residuals that depends on it, not their mean.
     """
 
     gain: Gain
     suspect: int
+    on_residual: bool
     spread: bool
 
 
 def shape_gain(u: Uniforms, folds: Folds) -> Gain:
     """What another noise density, the same for all rows, would gain; averaged over draws."""
-    everywhere = np.ones(len(u), dtype=bool)
-    bins = np.zeros((NUM_FOLDS, len(folds)), dtype=int)
+    everywhere = np.ones((NUM_FOLDS, len(u)), dtype=bool)
+    bins = np.zeros((NUM_FOLDS, *u.shape), dtype=int)
     return _cross_fitted(legendre(u, SHAPE_ORDER), bins, np.ones((1, 1)), folds, everywhere)
 
 
 def dependence(
-    u: Uniforms,
-    groups: Int[np.ndarray, "d n"],
-    allowed: Bool[np.ndarray, "s d"],
-    folds: Folds,
+    u: Uniforms, groups: Groups, allowed: Bool[np.ndarray, "s d"], folds: Folds
 ) -> Dependence | None:
     """What the most telling non-descendant would gain; averaged over draws.
 
     It is chosen anew on the rows that are fitted in each fold: choosing costs nothing there.
 
     Args:
-        groups: number of the group of similar values that each row is in, per variable.
+        groups: the group of each row by every variable, and by its residuals (`groups_of`).
         allowed: whether a variable is no descendant, per draw.
     """
     if not allowed.any():
         return None
-    trend = legendre((np.arange(NUM_GROUPS) + 0.5) / NUM_GROUPS, TREND_ORDER)
+    twice = np.concatenate([allowed, allowed], axis=1)
     phi = legendre(u, DEPENDENT_ORDER)
-    products = np.stack([_products(phi, trend[:, groups], folds == f) for f in range(NUM_FOLDS)])
-    train = products.sum(axis=0) - products
-    chosen = _strength(train, allowed).argmax(axis=1)
+    products = np.stack([_products(phi, groups, folds == f) for f in range(NUM_FOLDS)])
     whole = products.sum(axis=0)
-    suspect = int(_strength(whole[None], allowed)[0].argmax())
-    by_order = (whole[:, allowed[:, suspect], suspect] ** 2).sum(axis=(1, 2))
+    chosen = _strength(whole - products, twice).argmax(axis=1)
+    suspect = int(_strength(whole[None], twice)[0].argmax())
+    by_order = (whole[twice[:, suspect], :, suspect] ** 2).sum(axis=(0, 2))
     # A draw in which the chosen variable is a descendant claims nothing about it.
-    counts = allowed[:, chosen].T
-    gain = _cross_fitted(phi, groups[chosen], trend.T, folds, counts)
-    return Dependence(gain, suspect, bool(by_order[1] > by_order[0]))
+    bins = np.stack([groups[:, :, k] for k in chosen])
+    gain = _cross_fitted(phi, bins, TREND, folds, twice[:, chosen].T)
+    number, on_residual = suspect % allowed.shape[1], suspect >= allowed.shape[1]
+    return Dependence(gain, number, on_residual, bool(by_order[1] > by_order[0]))
+
+
+def groups_of(x: Float[np.ndarray, "n d"], u: Float[np.ndarray, "s n d"]) -> Groups:
+    """Groups of rows with similar values, and with similar residuals; equal ones together.
+
+    Both are needed. Values show what a function misses; the residuals of a cause show a
+    hidden common cause, which the values of two causes in one another's shadow would not.
+    """
+    inner = np.arange(1, NUM_GROUPS) / NUM_GROUPS
+    by_value = [np.searchsorted(np.quantile(column, inner), column) for column in x.T]
+    same = np.broadcast_to(np.stack(by_value, axis=1).astype(np.int8), u.shape)
+    return np.concatenate([same, (u * NUM_GROUPS).astype(np.int8)], axis=2)
 
 
 def random_folds(rng: np.random.Generator, num_rows: int) -> Folds:
     """A fold for every row, all of nearly the same size."""
     return rng.permutation(num_rows) % NUM_FOLDS
-
-
-def similar_rows(column: Float[np.ndarray, " n"]) -> Int[np.ndarray, " n"]:
-    """Number of the group of similar values of every row; equal values stay together."""
-    edges = np.quantile(column, np.arange(1, NUM_GROUPS) / NUM_GROUPS)
-    return np.searchsorted(edges, column, side="left")
 
 
 def legendre(u: np.ndarray, order: int) -> np.ndarray:
@@ -106,37 +112,40 @@ def legendre(u: np.ndarray, order: int) -> np.ndarray:
     return np.stack([(2 * k + 1) ** 0.5 * values[k] for k in range(1, order + 1)])
 
 
-def _products(phi: np.ndarray, psi: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """Sums over rows of phi_a(u) psi_m(x_k), as (a, s, k, m)."""
-    orders, draws = phi.shape[:2]
-    trends, d = psi.shape[:2]
-    table = phi[:, :, rows].reshape(orders * draws, -1) @ psi[:, :, rows].reshape(trends * d, -1).T
-    return table.reshape(orders, draws, trends, d).swapaxes(2, 3)
+TREND = legendre((np.arange(NUM_GROUPS) + 0.5) / NUM_GROUPS, TREND_ORDER).T
 
 
-def _strength(products: np.ndarray, allowed: np.ndarray) -> Float[np.ndarray, "f d"]:
+def _products(phi: np.ndarray, groups: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Sums over rows of phi_a(u) psi_m(x_k), as (s, a, k, m)."""
+    psi = TREND.astype(phi.dtype)[groups[:, rows]]
+    draws, _, k, trends = psi.shape
+    sums = phi[:, :, rows].swapaxes(0, 1) @ psi.reshape(draws, -1, k * trends)
+    return sums.reshape(draws, len(phi), k, trends)
+
+
+def _strength(products: np.ndarray, allowed: np.ndarray) -> Float[np.ndarray, "f k"]:
     """Squared scores of all trends, averaged over draws: what a fit is about to gain."""
-    return ((products**2).sum(axis=(1, 4)) * allowed[None]).mean(axis=1)
+    return ((products**2).sum(axis=(2, 4)) * allowed[None]).mean(axis=1)
 
 
 def _cross_fitted(
     phi: Float[np.ndarray, "a s n"],
-    bins: Int[np.ndarray, "f n"],
+    bins: Int[np.ndarray, "f s n"],
     psi: Float[np.ndarray, "v m"],
     folds: Folds,
-    counts: Bool[np.ndarray, "*f s"],
+    counts: Bool[np.ndarray, "f s"],
 ) -> Gain:
     """Held-out gain of the density exp(Σ θ_am phi_a(u) psi_m(bin)) / Z(bin)."""
     num_draws, num_rows = phi.shape[1:]
-    counts = np.broadcast_to(counts, (NUM_FOLDS, num_draws))
     by_row, by_draw = np.zeros(num_rows), np.zeros(num_draws)
     for f in range(NUM_FOLDS):
-        inside = np.eye(len(psi), dtype=phi.dtype)[bins[f]] * (folds != f)[:, None]
-        test = np.flatnonzero(folds == f)
-        tilt, log_norm = _fit_tilt((phi @ inside).transpose(1, 2, 0), inside.sum(axis=0), psi)
-        place, held_out = bins[f][test], phi[:, :, test]
-        gain = sum(tilt[:, place, a] * held_out[a] for a in range(len(phi)))
-        gain = (gain - log_norm[:, place]) * counts[f][:, None]
+        train, test = np.flatnonzero(folds != f), np.flatnonzero(folds == f)
+        inside = np.eye(len(psi), dtype=phi.dtype)[bins[f][:, train]]
+        sums = phi[:, :, train].swapaxes(0, 1) @ inside
+        tilt, log_norm = _fit_tilt(sums.swapaxes(1, 2), inside.sum(axis=1), psi)
+        place, held_out = (np.arange(num_draws)[:, None], bins[f][:, test]), phi[:, :, test]
+        gain = sum(tilt[..., a][place] * held_out[a] for a in range(len(phi)))
+        gain = (gain - log_norm[place]) * counts[f][:, None]
         by_row[test] = gain.mean(axis=0)
         by_draw += gain.sum(axis=1) / num_rows
     variance = by_row.var() / num_rows + by_draw.var() / num_draws
@@ -144,7 +153,9 @@ def _cross_fitted(
 
 
 def _fit_tilt(
-    sums: Float[np.ndarray, "s v a"], counts: Float[np.ndarray, " v"], psi: Float[np.ndarray, "v m"]
+    sums: Float[np.ndarray, "s v a"],
+    counts: Float[np.ndarray, "s v"],
+    psi: Float[np.ndarray, "v m"],
 ) -> tuple[Float[np.ndarray, "s v a"], Float[np.ndarray, "s v"]]:
     """Exponents per group and log normalisers, by Newton's method under a Gaussian prior.
 
@@ -177,9 +188,10 @@ def _derivatives(
         *mean.shape, orders
     )
     covariance = second - mean[..., :, None] * mean[..., None, :]
-    slope = (sums - counts[:, None] * mean).transpose(0, 2, 1) @ psi
-    squares = (psi[:, :, None] * psi[:, None, :]).reshape(len(psi), -1) * counts[:, None]
-    curve = covariance.reshape(size, len(psi), -1).transpose(0, 2, 1) @ squares
+    slope = (sums - counts[..., None] * mean).transpose(0, 2, 1) @ psi
+    squares = (psi[:, :, None] * psi[:, None, :]).reshape(len(psi), -1)
+    weighed = (covariance * counts[..., None, None]).reshape(size, len(psi), -1)
+    curve = weighed.transpose(0, 2, 1) @ squares
     curve = curve.reshape(size, orders, orders, psi.shape[1], -1).transpose(0, 1, 3, 2, 4)
     return slope.reshape(size, -1), curve.reshape(size, theta.shape[1], -1)
 

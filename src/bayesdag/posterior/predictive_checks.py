@@ -66,7 +66,7 @@ def check(key: Key, ensemble: Ensemble, data: Dataset) -> Check:
     u = _uniforms(ensemble.engine, params, graphs, x)
     # Entry [s, k, j]: k does not follow from j in draw s, so the noise of j must not show in it.
     allowed = ~graph_facts.ancestors(graphs).swapaxes(1, 2) & ~np.eye(x.shape[1], dtype=bool)
-    groups = np.stack([misfit.similar_rows(column) for column in x.T])
+    groups = misfit.groups_of(x, u)
     folds, observed = misfit.random_folds(rng, len(rows)), data.observed[rows]
     variables = []
     for j, name in enumerate(data.names):
@@ -105,6 +105,7 @@ def _check_variable(
         dependence_error=found.gain.error,
         suspect=names[found.suspect],
         is_parent=float(parents[found.suspect]),
+        on_residual=found.on_residual,
         of_spread=found.spread,
     )
 
