@@ -16,6 +16,7 @@ from bayesdag.graphs import is_acyclic
 from bayesdag.knowledge import Constraints, Knowledge
 from bayesdag.posterior import Posterior
 from bayesdag.posterior.arguments import check_count
+from bayesdag.posterior.predictive_checks import refuse_other_data
 from bayesdag.random import key_of
 from bayesdag.runs import durations
 from bayesdag.runs.checkpoint import Checkpoint, Keeper, MonitorGroup
@@ -136,10 +137,7 @@ def log_scores(posterior: Posterior, data: Any, graph: Any) -> dict[str, float]:
 def _as_fitted(posterior: Posterior, data: Any) -> Dataset:
     """The data of a posterior, on the scale on which they were fitted."""
     told, dataset = posterior.provenance, read(data)
-    if dataset.hash != told["data_hash"]:
-        raise InputError(
-            "these are not the data of this posterior; pass the table it was fitted to"
-        )
+    refuse_other_data(told, posterior.summary, dataset)
     scaling = Scaling(**{k: np.array(v, dtype=float) for k, v in told["scaling"].items()})
     return dataclasses.replace(dataset, scaling=scaling)
 
@@ -173,7 +171,9 @@ def _run(
     durations.announce(watch, method, data.num_rows, data.num_variables)
     posterior = method(key_of(seed), data, constraints, watch)
     state = posterior.state if keeper is None else keeper.kept
-    return dataclasses.replace(posterior, provenance=stamp | posterior.provenance, state=state)
+    # The rows are at hand now, and whether the model fits them belongs above the edges.
+    told = stamp | posterior.provenance | {"check": posterior.check(data, seed).summary()}
+    return dataclasses.replace(posterior, provenance=told, state=state)
 
 
 def list_methods() -> dict[str, str]:

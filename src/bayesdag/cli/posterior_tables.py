@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     import pandas
 
     from bayesdag.posterior import Posterior
-    from bayesdag.posterior.predictive_checks import Check
+    from bayesdag.posterior.check_result import Check
 
 # Edges above this are counted where the table does not reach them.
 PROBABLE = 0.95
@@ -21,9 +21,12 @@ RANKING = (
 def print_posterior(
     posterior: "Posterior", top: int, as_json: bool, checked: "Check | None" = None
 ) -> None:
-    """Edges, what the chains say of one another, and what contradicts the model."""
+    """Whether the model fits, its edges, and what the chains say of one another."""
     edges = posterior.edge_table(top, with_error=True, with_evidence=True)
-    found = posterior.diagnostics()
+    found, fit = posterior.diagnostics(), checked or posterior.checked
+    described = posterior.describe()
+    if posterior.checked is not None:
+        described = described[len(posterior.checked.lines()) :]  # said above the edges
     if as_json:
         shown = {
             "edges": edges.to_dict("records"),
@@ -31,17 +34,17 @@ def print_posterior(
             "diagnostics": found.summary(),
             "provenance": posterior.provenance,
         }
-        print_json(shown if checked is None else {**shown, "check": checked.summary()})
+        print_json(shown if fit is None else {"check": fit.summary(), **shown})
         return
+    for line in fit.lines() if fit is not None else []:
+        say(line)
     _print_edges(posterior, edges)
     if found.comparable:
         print_table(found.table(), title="Do the chains agree?")
-    for line in [*posterior.describe(), f"chains: {found.verdict}"]:
+    for line in [*described, f"chains: {found.verdict}"]:
         say(line)
     if checked is not None:
-        print_table(checked.table(), title="Does the model fit? Small p-values are bad")
-        for line in checked.warnings or ["fit: nothing contradicts the model"]:
-            say(line)
+        print_table(checked.table(), title="Misfit of each variable in nats per row")
 
 
 def print_questions(

@@ -6,7 +6,17 @@ from typing import Annotated
 import typer
 
 from bayesdag.cli.app import app, examples
-from bayesdag.cli.options import AsJson, EffectValues, Force, Result, Seed, Top, numbers
+from bayesdag.cli.options import (
+    AsJson,
+    EffectValues,
+    Force,
+    Interventions,
+    Result,
+    Seed,
+    Top,
+    numbers,
+    path_or_name,
+)
 from bayesdag.cli.output import print_json, print_table, say
 from bayesdag.cli.posterior_tables import print_posterior, print_questions
 from bayesdag.cli.result_file import refuse_existing
@@ -27,6 +37,7 @@ def show(
     data: Annotated[
         Path | None, typer.Option(help="The table that was fitted: check the model against it.")
     ] = None,
+    interventions: Interventions = None,
     variable: Annotated[
         str | None,
         typer.Option(help="Only this column: edges into and out of it, and its Markov blanket."),
@@ -41,15 +52,22 @@ def show(
     as_json: AsJson = False,
 ) -> None:
     """Show edges with their probabilities, and whether to trust them."""
+    from bayesdag.data import read
+    from bayesdag.errors import InputError
     from bayesdag.posterior import load
 
+    if interventions is not None and data is None:
+        raise InputError("--interventions says what was set in a table; name it with --data")
     posterior = load(result)
     wanted = {kind for kind, asked in {"paths": paths, "blanket": blanket}.items() if asked}
-    if variable is None and not wanted:
-        print_posterior(posterior, top, as_json, None if data is None else posterior.check(data))
+    if variable is not None or wanted:
+        _refuse_data(data)
+        print_questions(posterior, variable, wanted or {"edges", "blanket"}, top, as_json)
         return
-    _refuse_data(data)
-    print_questions(posterior, variable, wanted or {"edges", "blanket"}, top, as_json)
+    checked = None
+    if data is not None:
+        checked = posterior.check(read(data, interventions=path_or_name(interventions)))
+    print_posterior(posterior, top, as_json, checked)
 
 
 def _refuse_data(data: Path | None) -> None:

@@ -16,6 +16,7 @@ from bayesdag.errors import InputError
 from bayesdag.knowledge import Constraints
 from bayesdag.methods.collapsed import Collapsed
 from bayesdag.posterior import Posterior, merge
+from bayesdag.posterior.diagnostics import member
 from bayesdag.scores.neural import NeuralScore
 from bayesdag.types import Duration, Key, Method, Monitor, StatusReporter, Timed
 
@@ -25,8 +26,8 @@ class Averaged:
     """Posteriors of several methods, put together: sure where all of them are.
 
     They must describe functions and noise alike, as `collapsed` does with different settings
-    of one score. The chains of a method follow one another in the result; different methods
-    are not expected to agree, so that chains are not judged by whether they do.
+    of one score. The chains of a method follow one another in the result, and are judged by
+    whether they agree with each other; different methods need not agree.
 
     Attributes:
         methods: whose posteriors are put together; each counts the same. By default learned
@@ -87,10 +88,14 @@ class Averaged:
         models = "; ".join(dict.fromkeys(str(one["model"]) for one in told))
         note = (
             f"the average of {len(found)} posteriors, each of another method with the same data; "
-            "whether the chains of one method have mixed is not judged"
+            "chains are compared within each method"
         )
+        members = [
+            member(f"model {number}", posterior.num_chains, posterior.provenance)
+            for number, posterior in enumerate(found, start=1)
+        ]
         kept = {name: told[0][name] for name in ("prior", "temperature")}
-        return {"model": models, **kept, "independent": True, "notes": [note]}
+        return {"model": models, **kept, "members": members, "notes": [note]}
 
 
 _QUICK = Collapsed.PRESETS["quick"]

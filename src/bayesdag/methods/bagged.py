@@ -18,6 +18,7 @@ from bayesdag.errors import InputError
 from bayesdag.knowledge import Constraints
 from bayesdag.methods.collapsed import Collapsed
 from bayesdag.posterior import Posterior, merge
+from bayesdag.posterior.diagnostics import member
 from bayesdag.random import generator
 from bayesdag.types import Duration, Key, Method, Monitor, StatusReporter, Timed
 
@@ -26,8 +27,8 @@ from bayesdag.types import Duration, Key, Method, Monitor, StatusReporter, Timed
 class Bagged:
     """Posteriors of bootstrap samples of the rows, put together: slower, and less sure.
 
-    The chains of a bag follow one another in the result. They belong to different samples,
-    so they are not expected to agree and are not judged by whether they do.
+    The chains of a bag follow one another in the result, and are judged by whether they agree
+    with each other. Bags are samples of different rows and need not agree.
 
     Attributes:
         method: whose posteriors are put together.
@@ -72,16 +73,20 @@ class Bagged:
             rows = generator(key_rows).integers(data.num_rows, size=data.num_rows)
             found.append(self.method(key_fit, _resampled(data, rows), knowledge, None))
         together = merge.chained(found)
-        words = self._words(found[0].provenance)
+        words = self._words(found)
         return dataclasses.replace(together, summary=data.summary(), provenance=words)
 
-    def _words(self, told: dict[str, Any]) -> dict[str, Any]:
-        kept = {name: told[name] for name in ("model", "prior", "temperature")}
+    def _words(self, found: list[Posterior]) -> dict[str, Any]:
+        kept = {name: found[0].provenance[name] for name in ("model", "prior", "temperature")}
         note = (
             f"the average of {self.num_bags} posteriors, each of a bootstrap sample of the rows; "
-            "whether the chains in a bag have mixed is not judged"
+            "chains are compared within each bag"
         )
-        return {**kept, "independent": True, "notes": [note]}
+        members = [
+            member(f"bag {number}", posterior.num_chains, posterior.provenance)
+            for number, posterior in enumerate(found, start=1)
+        ]
+        return {**kept, "members": members, "notes": [note]}
 
 
 def _resampled(data: Dataset, rows: np.ndarray) -> Dataset:

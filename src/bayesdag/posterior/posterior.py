@@ -18,6 +18,7 @@ from bayesdag.errors import BayesdagError, FileFormatError, InputError
 from bayesdag.model.scm import SCM
 from bayesdag.posterior import (
     adjustment,
+    check_result,
     column_names,
     diagnostics,
     edge_evidence,
@@ -29,11 +30,11 @@ from bayesdag.posterior import (
     predictive_checks,
     storage,
 )
+from bayesdag.posterior.check_result import Check
 from bayesdag.posterior.diagnostics import Diagnostics
 from bayesdag.posterior.effect_result import Counterfactual, Effect
 from bayesdag.posterior.estimates import Estimate
 from bayesdag.posterior.levels import usual_levels
-from bayesdag.posterior.predictive_checks import Check
 from bayesdag.posterior.simulation import Ensemble
 from bayesdag.random import key_of
 from bayesdag.types import Array, Draws, Params, Weights
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
 Labelled = Any  # a table of ordered pairs, or two: probabilities and their errors
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Posterior:
     """Weighted joint draws of graphs and functions.
 
@@ -74,6 +75,12 @@ class Posterior:
     marginals: dict[str, Float[np.ndarray, "d d"]] | None = None
     state: dict[str, np.ndarray] | None = None
 
+    def __repr__(self) -> str:
+        likely = int((self.edge_matrix() > 0.5).sum())
+        size = f"{self.num_variables} variables, {self.num_chains} × {self.num_draws} draws"
+        fit = f"; {self.checked.headline}" if self.checked else ""
+        return f"<Posterior: {size}, {likely} edges more probable than not{fit}>"
+
     @property
     def num_chains(self) -> int:
         """Independent runs."""
@@ -81,7 +88,7 @@ class Posterior:
 
     @property
     def num_draws(self) -> int:
-        """Draws a chain."""
+        """Draws per chain."""
         return self.graphs.shape[1]
 
     @property
@@ -95,15 +102,13 @@ class Posterior:
 
     def edge_probabilities(self, with_error: bool = False) -> Labelled:
         """P(source -> target); with its Monte-Carlo error, a second table, when asked for."""
-        return self._labelled(
-            graph_queries.edge_probabilities(self.graphs, self.weights, self.marginals, with_error)
-        )
+        drawn = (self.graphs, self.weights, self.marginals)
+        return self._labelled(graph_queries.edge_probabilities(*drawn, with_error))
 
     def path_probabilities(self, with_error: bool = False) -> Labelled:
         """P(a directed path leads from source to target): a cause, directly or not."""
-        return self._labelled(
-            graph_queries.path_probabilities(self.graphs, self.weights, self.marginals, with_error)
-        )
+        drawn = (self.graphs, self.weights, self.marginals)
+        return self._labelled(graph_queries.path_probabilities(*drawn, with_error))
 
     def markov_blanket_probabilities(self, with_error: bool = False) -> Labelled:
         """P(one variable is in the Markov blanket of the other)."""
@@ -214,13 +219,21 @@ class Posterior:
 
     def diagnostics(self) -> Diagnostics:
         """Whether the chains agree, with a verdict in words."""
-        independent = bool(self.provenance.get("independent", False))
-        return diagnostics.diagnose(self.graphs, self.weights, self.stats, self.names, independent)
+        told = self.provenance
+        how = (bool(told.get("independent", False)), told.get("members", ()))
+        return diagnostics.diagnose(self.graphs, self.weights, self.stats, self.names, *how)
 
     def check(self, data: Any, seed: int = 0) -> Check:
-        """Whether the model fits the rows it was fitted to, with warnings in words."""
+        """Whether the model fits the rows it was fitted to; other rows are refused."""
         dataset = data if isinstance(data, Dataset) else read(data)
+        predictive_checks.refuse_other_data(self.provenance, self.summary, dataset)
         return predictive_checks.check(key_of(seed), self._ensemble, dataset)
+
+    @property
+    def checked(self) -> Check | None:
+        """What `fit` found when it checked the model against the rows; None: not checked."""
+        told = self.provenance.get("check")
+        return None if told is None else check_result.from_summary(told)
 
     def edge_table(
         self,
@@ -245,15 +258,15 @@ class Posterior:
         return edge_evidence.matrix(self._ensemble, tied, self.summary)
 
     def describe(self) -> list[str]:
-        """What this posterior is of, in words: model, prior, draws and notes."""
-        told = [
-            f"{key}: {self.provenance[key]}" for key in ("model", "prior") if key in self.provenance
-        ]
-        size = f"draws: {self.num_draws} in {self.num_chains} independent run(s)"
+        """What this posterior is of, in words: its fit first, then model, prior and draws."""
+        stated = [key for key in ("model", "prior") if key in self.provenance]
+        told = [f"{key}: {self.provenance[key]}" for key in stated]
+        size = f"draws: {self.num_draws} per chain, {self.num_chains} chain(s)"
         temperature = self.provenance.get("temperature", 1.0)
         if temperature != 1.0:
             told.append(f"temperature: {temperature:g} (1 is the posterior)")
-        return [*told, size, *self.provenance.get("notes", [])]
+        fit = self.checked.lines() if self.checked else []
+        return [*fit, *told, size, *self.provenance.get("notes", [])]
 
     def to_networkx(self, threshold: float | int = 0.5) -> "networkx.DiGraph":
         """Edges with probability above `threshold`, each with its `probability`.
@@ -299,18 +312,18 @@ class Posterior:
         return column_names.digraph(self.names, graph, self.edge_matrix())
 
     def _labelled(self, found: Estimate) -> Labelled:
-        value = column_names.square(self.names, found.value)
-        return (
-            value if found.error is None else (value, column_names.square(self.names, found.error))
-        )
+        tables = [column_names.square(self.names, part) for part in found if part is not None]
+        return tables[0] if found.error is None else tuple(tables)
 
 
 def load(path: str | Path) -> Posterior:
     """The posterior in a file that `Posterior.save` wrote."""
     document = storage.load(Path(path))
     try:
-        return _from_document(document)
-    except BayesdagError as error:
+        found = _from_document(document)
+        _ = found.checked  # what is damaged in it shows here
+        return found
+    except (BayesdagError, KeyError, TypeError, AttributeError) as error:
         version = document.attributes["provenance"].get("version", "another version")
         raise FileFormatError(
             f"{path} is damaged, or needs a plug-in that is not installed here ({error}); it was "
@@ -338,7 +351,8 @@ def from_draws(
         params: every leaf with leading dimensions (chain, draw).
         log_joint: (chain, draw), up to a constant that all draws share.
         provenance: at least `model`, `prior` and `temperature`, in words; `independent` where
-            no chain was needed.
+            no Markov chain was needed; `members` (`diagnostics.member`) where the draws
+            belong to several posteriors.
     """
     graphs = np.asarray(graphs, dtype=np.int8)
     shape = graphs.shape[:2]

@@ -197,16 +197,6 @@ def counterfactual_rows(
     return jax.lax.map(one, (params, graphs), batch_size=_batch(x.shape[0]))
 
 
-@partial(jax.jit, static_argnames=("model",))
-def residuals_of(params: Params, graphs: Array, *, model: SCM, x: Array) -> Float[Array, "k n d"]:
-    """What each draw leaves unexplained of given rows."""
-
-    def one(draw: tuple[Params, Array]) -> Array:
-        return model.abduct(*draw, x)
-
-    return jax.lax.map(one, (params, graphs), batch_size=_batch(x.shape[0]))
-
-
 def held(mask: Bool[np.ndarray, " d"], values: Float[np.ndarray, " d"]) -> Held:
     """Known variables as the compiled functions take them."""
     return (jnp.asarray(mask), jnp.asarray(values, jnp.float32)) if mask.any() else None
