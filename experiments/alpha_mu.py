@@ -4,8 +4,10 @@ The prior mean of BGe counts as alpha_mu rows, and with it the prior scale of al
 set, so that alpha_mu decides how strong an effect must be to count. Every world is fitted by
 exact enumeration (dynamic programming) under each value, and with alpha_mu integrated out: the
 posteriors averaged with the evidence of the whole table as weights. Densities of the true
-graphs come from the prior on graphs itself, so that only alpha_mu is judged. From the root of
-the repository:
+graphs come from the prior on graphs itself, so that only alpha_mu is judged. Where there are
+experiments, each third of the rows but the first has one variable set to a value two standard
+deviations of its noise from zero, so that means differ from row to row. From the root of the
+repository:
 
     python experiments/alpha_mu.py                # all of it
     python experiments/alpha_mu.py --table-only   # the table again, from the stored cells
@@ -30,6 +32,7 @@ from bayesdag.data import Dataset
 from bayesdag.exact.bitsets import edges
 from bayesdag.knowledge import Knowledge
 from bayesdag.methods.exact import Exact, score_tables
+from bayesdag.model.priors.density import DensityGrid
 from bayesdag.scores.bge import BGe
 
 HERE = Path(__file__).parent
@@ -40,22 +43,38 @@ EFFECTS: dict[str, Callable[[np.random.Generator, tuple[int, int]], np.ndarray]]
     "N(0, 1)": lambda rng, shape: rng.normal(size=shape),
     "±U(.5, 1.5)": lambda rng, shape: rng.uniform(0.5, 1.5, shape) * rng.choice([-1, 1], shape),
 }
-NUM_ROWS = (30, 200, 1000)
-NUM_WORLDS = {4: 300, 6: 120}  # seeds from 0 on: below 1000, for development
+# Variables, rows, whether there are experiments, and worlds: their seeds start at 0, below
+# 1000, for development.
+SETTINGS = (
+    *((4, num_rows, False, 300) for num_rows in (30, 200, 1000)),
+    *((6, num_rows, False, 120) for num_rows in (30, 200, 1000)),
+    *((4, num_rows, True, 300) for num_rows in (30, 200)),
+)
 FLOOR = 1e-3  # of a probability in the log score
 
 
-def world(d: int, effects: str, num_rows: int, seed: int) -> tuple[Dataset, np.ndarray]:
+def world(
+    d: int, effects: str, num_rows: int, experiments: bool, seed: int
+) -> tuple[Dataset, np.ndarray]:
     """Rows of a random linear Gaussian world, and its graph."""
     rng = np.random.default_rng([d, num_rows, list(EFFECTS).index(effects), seed])
-    density = rng.choice(Exact().prior.densities(d))  # pyright: ignore[reportAttributeAccessIssue]
+    density = rng.choice(DensityGrid().densities(d))
     order = rng.permutation(d)
     graph = np.zeros((d, d), dtype=bool)
     graph[np.ix_(order, order)] = np.triu(rng.random((d, d)) < density, k=1)
     weights = graph * EFFECTS[effects](rng, (d, d))
     noise = rng.normal(size=(num_rows, d)) * np.exp(0.3 * rng.normal(size=d))
-    values = noise @ np.linalg.inv(np.eye(d) - weights)
-    return Dataset(values, tuple(f"v{i}" for i in range(d))), graph
+    names = tuple(f"v{i}" for i in range(d))
+    if not experiments:
+        return Dataset(noise @ np.linalg.inv(np.eye(d) - weights), names), graph
+    mask = np.zeros((num_rows, d), dtype=bool)
+    for part, node in zip(np.array_split(np.arange(num_rows), 3)[1:], order, strict=False):
+        mask[part, node] = True
+    values = np.zeros((num_rows, d))
+    for node in order:
+        caused = values @ weights[:, node] + noise[:, node]
+        values[:, node] = np.where(mask[:, node], 2.0, caused)
+    return Dataset(values, names, mask), graph
 
 
 def fitted(data: Dataset, alpha_mu: float) -> tuple[np.ndarray, float]:
@@ -83,30 +102,33 @@ def answers(data: Dataset) -> dict[str, np.ndarray]:
     return {**dict(single), INTEGRATED: average}
 
 
-def cells(num_worlds: dict[int, int]) -> Iterator[dict[str, Any]]:
-    """Probabilities and truth of every pair, for each setting and alpha_mu."""
-    for d, count in num_worlds.items():
-        pairs = np.triu_indices(d, k=1)
-        off = ~np.eye(d, dtype=bool)
+def cells() -> Iterator[dict[str, Any]]:
+    """Every measure for each setting and alpha_mu."""
+    for d, num_rows, experiments, num_worlds in SETTINGS:
+        rows = f"{num_rows}, experiments" if experiments else f"{num_rows}"
         for effects in EFFECTS:
-            for num_rows in NUM_ROWS:
-                told: dict[str, Any] = {}
-                for seed in range(count):
-                    data, graph = world(d, effects, num_rows, seed)
-                    for name, edge in answers(data).items():
-                        kept = told.setdefault(name, {"edge": [], "adjacency": []})
-                        kept["edge"] += zip(edge[off], graph[off], strict=True)
-                        both, linked = (edge + edge.T)[pairs], (graph | graph.T)[pairs]
-                        kept["adjacency"] += zip(both, linked, strict=True)
-                for name, kept in told.items():
-                    judged = {
-                        f"{kind} {measure}": value
-                        for kind, pairs_ in kept.items()
-                        for measure, value in judge(np.array(pairs_, dtype=float)).items()
-                    }
-                    setting = {"d": d, "effects": effects, "rows": num_rows, "alpha_mu": name}
-                    yield setting | judged
-                print(f"{d} variables, {effects}, {num_rows} rows: done", flush=True)
+            worlds = (world(d, effects, num_rows, experiments, s) for s in range(num_worlds))
+            for name, said in collected(worlds).items():
+                judged = {
+                    f"{kind} {measure}": value
+                    for kind, pairs in said.items()
+                    for measure, value in judge(np.array(pairs, dtype=float)).items()
+                }
+                yield {"d": d, "effects": effects, "rows": rows, "alpha_mu": name} | judged
+            print(f"{d} variables, {effects}, {rows} rows: done", flush=True)
+
+
+def collected(worlds: Iterator[tuple[Dataset, np.ndarray]]) -> dict[str, dict[str, list]]:
+    """Probability and truth of every pair in all worlds, under each alpha_mu."""
+    found: dict[str, dict[str, list]] = {}
+    for data, graph in worlds:
+        pairs, off = np.triu_indices(len(graph), k=1), ~np.eye(len(graph), dtype=bool)
+        for name, edge in answers(data).items():
+            kept = found.setdefault(name, {"edge": [], "adjacency": []})
+            kept["edge"] += zip(edge[off], graph[off], strict=True)
+            both, linked = (edge + edge.T)[pairs], (graph | graph.T)[pairs]
+            kept["adjacency"] += zip(both, linked, strict=True)
+    return found
 
 
 def judge(pairs: np.ndarray) -> dict[str, float]:
@@ -133,7 +155,7 @@ def provenance(seconds: float) -> dict[str, Any]:
     return {
         "commit": git("rev-parse", "HEAD"),
         "uncommitted changes in src": bool(git("status", "--porcelain", "--", ":/src")),
-        "seeds": {f"{d} variables": f"0 to {count - 1}" for d, count in NUM_WORLDS.items()},
+        "seeds": "0 to 299 with 4 variables, 0 to 119 with 6",
         "device": f"cpu, {os.cpu_count()} cores, {platform.machine()}",
         "versions": {
             "python": platform.python_version(),
@@ -197,7 +219,7 @@ def main() -> None:
     stored_in = HERE / "results" / "alpha_mu.json"
     if not parser.parse_args().table_only:
         start = time.perf_counter()
-        found = list(cells(NUM_WORLDS))
+        found = list(cells())
         stored = {"provenance": provenance(time.perf_counter() - start), "cells": found}
         stored_in.write_text(json.dumps(stored, indent=1, ensure_ascii=False) + "\n")
     stored = json.loads(stored_in.read_text())
