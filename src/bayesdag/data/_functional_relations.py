@@ -19,8 +19,10 @@ _ROWS_TO_CHOOSE, _ROWS_TO_TEST, _ROWS_TO_SORT = 80, 1000, 1000
 _MOST_PREDICTORS = 3
 _LEAST_FREE = 5  # rows beyond the number of weights
 _SETS_AT_ONCE = 500
+_PROMISING = 1e-2  # share of the variance of some rows, from which all rows are looked at
 _LEAST_DIFFERENT = 25  # values of a column from which interpolation between them is tried
 _MOST_LEVELS = 20
+_MEDIAN_OF_CHI_SQUARE = 0.455  # with one degree of freedom
 
 
 class Quadratic(NamedTuple):
@@ -79,7 +81,7 @@ def _best_sets(
 
     All pairs are tried; the third column is looked for beside the best pair.
     """
-    best: list[list[tuple[int, ...]]] = [[] for _ in barred]
+    best: list[list[tuple[float, tuple[int, ...]]]] = [[] for _ in barred]
     for size in range(1, min(_MOST_PREDICTORS, z.shape[1] - 1) + 1):
         if len(z) < 1 + size * (size + 3) // 2 + _LEAST_FREE:
             break
@@ -89,9 +91,9 @@ def _best_sets(
         else:
             chosen = [_third(z, targets[:, t], found, barred[t]) for t, found in enumerate(best)]
         for found, (share, members) in zip(best, chosen, strict=True):
-            if np.isfinite(share):
-                found.append(members)
-    return best
+            if share < np.inf:
+                found.append((share, members))
+    return [[members for share, members in found if share < _PROMISING] for found in best]
 
 
 def _closest(
@@ -112,13 +114,17 @@ def _closest(
 
 
 def _third(
-    z: np.ndarray, y: np.ndarray, found: list[tuple[int, ...]], barred: np.ndarray
+    z: np.ndarray,
+    y: np.ndarray,
+    found: list[tuple[float, tuple[int, ...]]],
+    barred: np.ndarray,
 ) -> tuple[float, tuple[int, ...]]:
     """The best pair with the best further column."""
     if len(found) < _MOST_PREDICTORS - 1:
         return np.inf, ()
     free = np.flatnonzero(~barred)
-    sets = np.array([sorted((*found[-1], j)) for j in free.tolist() if j not in found[-1]])
+    pair = found[-1][1]
+    sets = np.array([sorted((*pair, j)) for j in free.tolist() if j not in pair])
     if not len(sets):
         return np.inf, ()
     return _closest(z, y[:, None], sets, barred[None])[0]
@@ -158,19 +164,26 @@ def functions_of_one(
     levels = [np.unique(column, return_inverse=True)[1] for column in values.T]
     place = np.stack(levels, axis=1)
     coarse = place.max(axis=0) < min(_MOST_LEVELS, len(values) // 5)
-    found = np.zeros((d, d), dtype=bool)
+    found, variance = np.zeros((d, d), dtype=bool), _typical_variance(values)
     for i in range(d):
         order = np.argsort(place[:, i], kind="stable")
         own = place[order, i]
         found[i, coarse] = _are_step_functions(own, place[order][:, coarse], d)
         if own[-1] + 1 >= _LEAST_DIFFERENT:
             rows = values[order]
-            found[i, ~coarse] = _are_interpolated(own, rows[:, i], rows, units, i)[~coarse]
+            found[i, ~coarse] = _are_interpolated(own, rows[:, i], rows, variance, units, i)[
+                ~coarse
+            ]
     return found & ~np.eye(d, dtype=bool)
 
 
 def _are_interpolated(
-    place: np.ndarray, x: np.ndarray, y: np.ndarray, units: np.ndarray, own: int
+    place: np.ndarray,
+    x: np.ndarray,
+    y: np.ndarray,
+    variance: np.ndarray,
+    units: np.ndarray,
+    own: int,
 ) -> np.ndarray:
     """Whether values between neighbours in x are what lies between them in each column of y.
 
@@ -181,21 +194,46 @@ def _are_interpolated(
     count = np.diff(start, append=len(place))
     mean = np.add.reduceat(y, start) / count[:, None]
     within = ((y - mean[place]) ** 2).sum(axis=0) / max(len(place) - len(start), 1)
-    near, slope = _misses(x[start], mean, 1)
-    far, _ = _misses(x[start], mean, 3)
-    most = _exact_fit.MOST_UNEXPLAINED * y.var(axis=0)
-    rounding = _exact_fit.TIMES_ROUNDING * (units**2 + (slope * units[own]) ** 2) / 12
-    no_noise = (near < most) & ((far > 9 * near) | (near < rounding))
-    return no_noise & (within < np.maximum(rounding, _exact_fit.NEGLIGIBLE * y.var(axis=0)))
+    possible = within < _exact_fit.MOST_UNEXPLAINED * variance
+    possible[possible] = _mostly_close(x[start], mean[:, possible], variance[possible])
+    for j in np.flatnonzero(possible).tolist():
+        near, slope = _miss(x[start], mean[:, j], 1)
+        far, _ = _miss(x[start], mean[:, j], 3)
+        rounding = _exact_fit.TIMES_ROUNDING * (units[j] ** 2 + (slope * units[own]) ** 2) / 12
+        rounding = max(rounding, _exact_fit.NEGLIGIBLE * variance[j])
+        possible[j] = (far > 9 * near or near < rounding) and within[j] < rounding
+    return possible
 
 
-def _misses(x: np.ndarray, y: np.ndarray, step: int) -> tuple[np.ndarray, np.ndarray]:
-    """Median squared error of interpolation between neighbours, and median slope."""
+def _typical_variance(y: np.ndarray) -> np.ndarray:
+    """Of each column; for heavy tails not that of a few outliers, beside which all is close."""
+    typical = np.median((y - np.median(y, axis=0)) ** 2, axis=0) / _MEDIAN_OF_CHI_SQUARE
+    return np.where(typical > 0, np.minimum(y.var(axis=0), typical), y.var(axis=0))
+
+
+def _between(x: np.ndarray, y: np.ndarray, step: int) -> np.ndarray:
+    """What neighbours, so many places away on both sides, say about the rows between them."""
     before, middle, after = x[: -2 * step], x[step:-step], x[2 * step :]
-    share = ((middle - before) / (after - before))[:, None]
-    between = (1 - share) * y[: -2 * step] + share * y[2 * step :]
-    slope = (y[2 * step :] - y[: -2 * step]) / (after - before)[:, None]
-    return np.median((y[step:-step] - between) ** 2, axis=0), np.median(np.abs(slope), axis=0)
+    share = ((middle - before) / (after - before)).reshape(-1, *(1,) * (y.ndim - 1))
+    return (1 - share) * y[: -2 * step] + share * y[2 * step :]
+
+
+def _mostly_close(x: np.ndarray, y: np.ndarray, variance: np.ndarray) -> np.ndarray:
+    """Whether most rows that differ from a neighbour are interpolated well, and not few do."""
+    changes = np.diff(y, axis=0) != 0
+    differ = changes[1:] | changes[:-1]
+    miss = (y[1:-1] - _between(x, y, 1)) ** 2
+    good = (miss < _exact_fit.MOST_UNEXPLAINED * variance) & differ
+    num = differ.sum(axis=0)
+    return (num >= _LEAST_DIFFERENT - 2) & (good.sum(axis=0) > num / 2)
+
+
+def _miss(x: np.ndarray, y: np.ndarray, step: int) -> tuple[float, float]:
+    """Median squared error of interpolation, and median slope, where y is not constant."""
+    between, middle = _between(x, y, step), y[step:-step]
+    differ = (middle != between) | (y[2 * step :] != middle)
+    slope = (y[2 * step :] - y[: -2 * step]) / (x[2 * step :] - x[: -2 * step])
+    return float(np.median((middle - between)[differ] ** 2)), float(np.median(np.abs(slope)))
 
 
 def _are_step_functions(place: np.ndarray, levels: np.ndarray, d: int) -> np.ndarray:

@@ -85,7 +85,7 @@ def circuits(table: Columns) -> Iterator[Circuit]:
 def _by_factorisation(table: Columns, cutoff: float, test: Test) -> Iterator[Circuit]:
     """One set for each redundant column."""
     n = len(table.values)
-    triangle, order = linalg.qr(table.values, mode="r", pivoting=True)  # pyright: ignore
+    triangle, order = map(np.asarray, linalg.qr(table.values, mode="r", pivoting=True))
     rank = int((np.abs(np.diagonal(triangle)) > np.sqrt(cutoff * n)).sum())
     inside, outside = triangle[:rank, :rank], triangle[:rank, rank:]
     weights = linalg.solve_triangular(inside, outside)

@@ -5,6 +5,7 @@ A weight is written as a simple number where its standard error allows it.
 
 from collections.abc import Sequence
 from fractions import Fraction
+from itertools import combinations_with_replacement
 from typing import NamedTuple
 
 import numpy as np
@@ -100,14 +101,13 @@ def quadratic_in_words(
 ) -> str | None:
     """A polynomial of degree two with few simple weights; None where it has others."""
     fit = polynomial(x, y)
-    first, second = np.triu_indices(len(names))
-    pairs = zip(first, second, strict=True)
-    powers = [f"{names[a]}^2" if a == b else f"{names[a]} * {names[b]}" for a, b in pairs]
-    numbers = [_simple(w, e) for w, e in zip(fit.weights, fit.error, strict=True)]
-    if any(number is None for number in numbers) or sum(n != 0 for n in numbers) > _MOST_TERMS:
+    pairs = combinations_with_replacement(names, 2)
+    terms = [*names, *(f"{a}^2" if a == b else f"{a} * {b}" for a, b in pairs)]
+    found = [_simple(w, e) for w, e in zip(fit.weights, fit.error, strict=True)]
+    weights = [weight for weight in found if weight is not None]
+    if len(weights) < len(found) or np.count_nonzero(weights) > _MOST_TERMS:
         return None
-    terms = zip(numbers[1:], [*names, *powers], strict=True)
-    return f"{name} = {_added(list(terms), numbers[0])}"
+    return f"{name} = {_added(list(zip(weights[1:], terms, strict=True)), weights[0])}"
 
 
 def _power(name: str, power: float) -> str:
