@@ -13,6 +13,7 @@ from bayesdag.data import Dataset, Scaling, check_rows, read
 from bayesdag.errors import InputError, KnowledgeError
 from bayesdag.graphs import is_acyclic
 from bayesdag.knowledge import Constraints, Knowledge
+from bayesdag.methods import _derivations
 from bayesdag.posterior import Posterior
 from bayesdag.runs.checkpoint import Checkpoint, Keeper, MonitorGroup
 from bayesdag.types import Method, Monitor
@@ -156,7 +157,7 @@ def _run(
         "knowledge": said.to_dict(),
     }
     watch = _watch(checkpoint, stamp, monitor, keeper)
-    posterior = method(jax.random.key(seed), data, constraints, watch)
+    posterior = _derivations.fit(method, jax.random.key(seed), data, constraints, watch)
     state = posterior.state if keeper is None else keeper.kept
     return dataclasses.replace(posterior, provenance=stamp | posterior.provenance, state=state)
 
@@ -213,6 +214,7 @@ def check(method: Method, data: Dataset, knowledge: Constraints) -> None:
             "method that can (bayesdag methods)"
         )
     check_rows(data, method.min_rows(data.num_variables), name)
+    _derivations.check(method, name, data)
 
 
 def _refuse_to_extend(posterior: Posterior, method: Any) -> None:

@@ -3,10 +3,11 @@
 Totals, shares, products, ratios and recoded columns are everyday data. Where s = a + b, any
 two of the three tell the third, so that the data cannot say which of them is computed from
 the others: yet a score that knows nothing of this takes rounding errors for evidence. Here
-such sets of columns are found and named; `bayesdag.orders.evidence_bound` bounds what they
-may say about one another.
+such sets of columns are found and named, and the ways in which some of them may have been
+computed from the others are listed, so that a posterior can be averaged over them.
 """
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -23,8 +24,15 @@ from bayesdag.data._linear_relations import Circuit, Columns
 _LEAST_ROWS = 8
 # Combinations of columns that were set together, each looked at on its own.
 _MOST_PATTERNS = 12
+# Ways to compute columns from others that a posterior is averaged over, at most.
+MOST_DERIVATIONS = 12
 # Standard deviation of a logarithm below which it is no other column than the raw one.
 _LEAST_LOG = 1e-9
+
+
+# Columns that are computed, each from which others: no column is computed from itself, through
+# others neither.
+Derivation = dict[int, tuple[int, ...]]
 
 
 class Relation(NamedTuple):
@@ -106,6 +114,55 @@ def find(
             place = tuple(int(columns[j]) for j in relation.columns)
             relations.setdefault(place, relation._replace(columns=place))
     return Dependences(names, tuple(relations.values()))
+
+
+def derivations(
+    values: Float[np.ndarray, "n d"],
+    observed: Bool[np.ndarray, "n d"],
+    found: Dependences,
+    most: int = MOST_DERIVATIONS,
+) -> list[Derivation]:
+    """Ways to compute just so many columns that nothing is left that determines another.
+
+    In turn, every column of a group is among those that are computed, about equally often. A
+    table without relations has one: nothing is computed.
+    """
+    by_group = [_derivations_of(values, observed, found, group) for group in found.groups]
+    num = min(most, math.lcm(*(len(ways) for ways in by_group)))
+    merged = [[ways[k % len(ways)] for ways in by_group] for k in range(num)]
+    return [dict(item for way in ways for item in way.items()) for ways in merged]
+
+
+def _derivations_of(
+    values: np.ndarray, observed: np.ndarray, found: Dependences, group: tuple[int, ...]
+) -> list[Derivation]:
+    """One for each column of a group, which is computed first of all."""
+    times = dict.fromkeys(group, 0)
+    ways = []
+    for first in group:
+        way: Derivation = {}
+        rest, relations = list(group), found.relations_of(group)
+        while relations:
+            relation = next((r for r in relations if first in r.columns), relations[0])
+            seldom = min(relation.columns, key=lambda j: (j != first, times[j]))
+            way[seldom] = tuple(j for j in relation.columns if j != seldom)
+            times[seldom] += 1
+            rest.remove(seldom)
+            relations = _relations_among(values, observed, found, rest)
+        ways.append(way)
+    return ways
+
+
+def _relations_among(
+    values: np.ndarray, observed: np.ndarray, found: Dependences, columns: list[int]
+) -> tuple[Relation, ...]:
+    """The relations that are left among some columns, by their positions in the table."""
+    known = tuple(r for r in found.relations if set(r.columns) <= set(columns))
+    if known or len(columns) < 2:
+        return known
+    names = tuple(found.names[j] for j in columns)
+    left = find(values[:, columns], names, observed[:, columns]).relations
+    return tuple(r._replace(columns=tuple(columns[j] for j in r.columns)) for r in left)
 
 
 def _blocks(observed: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:

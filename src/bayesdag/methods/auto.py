@@ -12,7 +12,7 @@ from bayesdag.methods.collapsed import Collapsed
 from bayesdag.methods.exact import Exact
 from bayesdag.posterior import Posterior
 from bayesdag.sgmcmc.chains import on_cpu
-from bayesdag.types import Key, Monitor
+from bayesdag.types import ExactDependence, Key, Monitor
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,7 @@ class Auto:
         Exact.supported_constraints & Collapsed.supported_constraints
     )
     supports_interventions: ClassVar[bool] = True
+    exact_dependence: ClassVar[ExactDependence] = "averaged"
     PRESETS: ClassVar[dict[str, "Auto"]]
 
     max_exact: int = 10

@@ -17,7 +17,7 @@ from bayesdag.knowledge import Constraints
 from bayesdag.methods.collapsed import Collapsed
 from bayesdag.posterior import Posterior, merge
 from bayesdag.scores.neural import NeuralScore
-from bayesdag.types import Key, Method, Monitor, StatusReporter
+from bayesdag.types import ExactDependence, Key, Method, Monitor, StatusReporter
 
 
 @dataclass(frozen=True)
@@ -35,6 +35,7 @@ class Averaged:
 
     supported_constraints: ClassVar[frozenset[str]] = Collapsed.supported_constraints
     supports_interventions: ClassVar[bool] = Collapsed.supports_interventions
+    exact_dependence: ClassVar[ExactDependence] = Collapsed.exact_dependence
     PRESETS: ClassVar[dict[str, "Averaged"]]
 
     methods: tuple[Method, ...] = (

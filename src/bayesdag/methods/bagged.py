@@ -19,7 +19,7 @@ from bayesdag.knowledge import Constraints
 from bayesdag.methods.collapsed import Collapsed
 from bayesdag.posterior import Posterior, merge
 from bayesdag.random import generator
-from bayesdag.types import Key, Method, Monitor, StatusReporter
+from bayesdag.types import ExactDependence, Key, Method, Monitor, StatusReporter
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,7 @@ class Bagged:
 
     supported_constraints: ClassVar[frozenset[str]] = Collapsed.supported_constraints
     supports_interventions: ClassVar[bool] = Collapsed.supports_interventions
+    exact_dependence: ClassVar[ExactDependence] = Collapsed.exact_dependence
     PRESETS: ClassVar[dict[str, "Bagged"]]
 
     method: Method = Collapsed()

@@ -14,7 +14,17 @@ from bayesdag.model.priors.uniform import Uniform
 from bayesdag.posterior import Posterior
 from bayesdag.sgmcmc import dagspace
 from bayesdag.sgmcmc.chains import ChainContext
-from bayesdag.types import Array, Key, Keys, Mechanism, Monitor, Noise, Params, StructurePrior
+from bayesdag.types import (
+    Array,
+    ExactDependence,
+    Key,
+    Keys,
+    Mechanism,
+    Monitor,
+    Noise,
+    Params,
+    StructurePrior,
+)
 
 
 class Engine(ABC):
@@ -31,6 +41,7 @@ class Engine(ABC):
         {"required", "forbidden", "beliefs"}
     )
     supports_interventions: ClassVar[bool] = True
+    exact_dependence: ClassVar[ExactDependence] = "refused"
 
     def min_rows(self, d: int) -> int:
         """Ten: fewer say nothing about a noise scale."""
