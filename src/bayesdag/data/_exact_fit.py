@@ -111,7 +111,7 @@ def beats_chance(
     each = -0.5 * np.log(left / y.var())
     if np.abs(fit.residual).max() < unit / 4:
         each = max(each, entropy(y))
-    return fit.num_free * each - log_looks > LEAST_EVIDENCE
+    return bool(fit.num_free * each - log_looks > LEAST_EVIDENCE)
 
 
 def entropy(y: Float[np.ndarray, " n"]) -> float:

@@ -156,6 +156,9 @@ def _is_exact_if_simple(table: Columns, target: int, others: Sequence[int]) -> C
     fit = _exact_fit.least_squares(table.values[:, others], table.values[:, target])
     raw = fit.weights[1:] * table.scale[target] / table.scale[others]
     weights = np.round(2 * raw) / 2
+    if 0 < np.count_nonzero(weights) < len(others):
+        kept = np.asarray(others)[weights != 0]
+        return _is_exact_if_simple(table, target, kept.tolist())
     if fit.num_free < _LEAST_FREE or np.any(np.abs(raw - weights) > 0.1 * np.abs(weights)):
         return None
     factors = np.append(1.0, -weights) * table.scale[members]

@@ -76,7 +76,7 @@ class Auto:
         return self.collapsed, [f"chosen: collapsed, because {few}; {found.describe()}"]
 
     def _choose_curved(self, d: int, found: Linearity) -> tuple[Collapsed, list[str]]:
-        functions = type(self.curved.score).__name__.lower()
+        functions = type(self.curved.score).__module__.rpartition(".")[2]
         if d <= (self.max_curved if on_cpu() else self.max_curved_on_gpu):
             why = f"chosen: collapsed with {functions} functions, because {found.describe()}"
             return self.curved, [why]
