@@ -14,6 +14,7 @@ from bayesdag.data import Dataset, Scaling, check_rows, read
 from bayesdag.errors import InputError, KnowledgeError
 from bayesdag.graphs import is_acyclic
 from bayesdag.knowledge import Constraints, Knowledge
+from bayesdag.methods import _derivations
 from bayesdag.posterior import Posterior
 from bayesdag.posterior.arguments import check_count
 from bayesdag.posterior.predictive_checks import refuse_other_data
@@ -169,7 +170,7 @@ def _run(
     stamp = settings_of(method, data, said, seed)
     watch = _watch(checkpoint, stamp, monitor, keeper)
     durations.announce(watch, method, data.num_rows, data.num_variables)
-    posterior = method(key_of(seed), data, constraints, watch)
+    posterior = _derivations.fit(method, key_of(seed), data, constraints, watch)
     state = posterior.state if keeper is None else keeper.kept
     # The rows are at hand now, and whether the model fits them belongs above the edges.
     told = stamp | posterior.provenance | {"check": posterior.check(data, seed).summary()}
@@ -225,6 +226,7 @@ def check(method: Method, data: Dataset, knowledge: Constraints) -> None:
             "method that can (bayesdag methods)"
         )
     check_rows(data, method.min_rows(data.num_variables), name)
+    _derivations.check(method, name, data)
 
 
 def _refuse_to_extend(posterior: Posterior, method: Any) -> None:

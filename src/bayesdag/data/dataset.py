@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float
 
-from bayesdag.data import sortability, validation
+from bayesdag.data import dependence, sortability, validation
+from bayesdag.data.dependence import Dependences
 from bayesdag.data.scaling import Scaling, frozen
 from bayesdag.errors import InputError
 
@@ -70,6 +71,11 @@ class Dataset:
         return frozen(~self.interventions, np.bool_)
 
     @cached_property
+    def dependences(self) -> Dependences:
+        """Columns that determine one another, up to rounding."""
+        return dependence.find(self.values, self.names, self.observed)
+
+    @cached_property
     def hash(self) -> str:
         """SHA-256 of shape, names, values and mask; the scaling is not part of it."""
         digest = hashlib.sha256(repr((self.values.shape, self.names)).encode())
@@ -123,6 +129,7 @@ def read(source: object, *, interventions: object = None, scaling: str | None = 
         data = source
     if not data.is_checked or interventions is not None:
         validation.check(data.values, data.names, data.interventions)
+        validation.warn_of_dependences(data.dependences)
     if scaling is not None:
         data = replace(data, scaling=Scaling.of(data.values, scaling))
     object.__setattr__(data, "is_checked", True)

@@ -18,7 +18,7 @@ from bayesdag.methods.collapsed import Collapsed
 from bayesdag.posterior import Posterior, merge
 from bayesdag.posterior.diagnostics import member
 from bayesdag.scores.neural import NeuralScore
-from bayesdag.types import Duration, Key, Method, Monitor, StatusReporter, Timed
+from bayesdag.types import Duration, ExactDependence, Key, Method, Monitor, StatusReporter, Timed
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,7 @@ class Averaged:
 
     supported_constraints: ClassVar[frozenset[str]] = Collapsed.supported_constraints
     supports_interventions: ClassVar[bool] = Collapsed.supports_interventions
+    exact_dependence: ClassVar[ExactDependence] = Collapsed.exact_dependence
     PRESETS: ClassVar[dict[str, "Averaged"]]
 
     methods: tuple[Method, ...] = (

@@ -31,7 +31,17 @@ from bayesdag.runs import loop
 from bayesdag.scores.bge import BGe
 from bayesdag.scores.neural import NeuralScore
 from bayesdag.sgmcmc.chains import on_cpu
-from bayesdag.types import Array, Duration, Hedging, Key, Monitor, Params, Score, StructurePrior
+from bayesdag.types import (
+    Array,
+    Duration,
+    ExactDependence,
+    Hedging,
+    Key,
+    Monitor,
+    Params,
+    Score,
+    StructurePrior,
+)
 
 # Ladders a chain times variables: look-ups are cheap while few replicas share the cache.
 _LADDERS_TIMES_VARIABLES = 320
@@ -93,6 +103,7 @@ class Collapsed:
         {"required", "forbidden", "beliefs"}
     )
     supports_interventions: ClassVar[bool] = True
+    exact_dependence: ClassVar[ExactDependence] = "averaged"
     PRESETS: ClassVar[dict[str, "Collapsed"]]
 
     score: Score = BGe(alpha_mu=0.1)

@@ -25,7 +25,7 @@ from bayesdag.model.priors.density import DensityGrid
 from bayesdag.posterior import Posterior
 from bayesdag.random import generator
 from bayesdag.scores.bge import BGe
-from bayesdag.types import Array, Duration, Key, Monitor, Score, StructurePrior
+from bayesdag.types import Array, Duration, ExactDependence, Key, Monitor, Score, StructurePrior
 
 NEGLIGIBLE = 1e-12  # posterior weight of a prior component that is left out of the marginals
 MAX_ORDERED_PATHS = 13  # variables up to which order-modular path probabilities are exact
@@ -66,6 +66,7 @@ class Exact:
         {"required", "forbidden", "beliefs"}
     )
     supports_interventions: ClassVar[bool] = True
+    exact_dependence: ClassVar[ExactDependence] = "averaged"
 
     score: Score = BGe()
     prior: StructurePrior = DensityGrid()

@@ -17,6 +17,7 @@ from bayesdag.sgmcmc.chains import ChainContext, on_cpu
 from bayesdag.types import (
     Array,
     Duration,
+    ExactDependence,
     Key,
     Keys,
     Mechanism,
@@ -49,6 +50,7 @@ class Engine(ABC):
         {"required", "forbidden", "beliefs"}
     )
     supports_interventions: ClassVar[bool] = True
+    exact_dependence: ClassVar[ExactDependence] = "refused"
 
     def min_rows(self, d: int) -> int:
         """Ten: fewer say nothing about a noise scale."""
