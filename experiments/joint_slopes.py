@@ -18,7 +18,7 @@ from bayesdag.model.noises.gaussian import Gaussian
 from bayesdag.model.priors.uniform import Uniform
 from bayesdag.sgmcmc import chains, dagspace, mask_gradients
 from bayesdag.sgmcmc.mask_gradients import LeaveOneOut, MaskDraws, SelfNormalised, StraightThrough
-from bayesdag.sgmcmc.node_energies import Place
+from bayesdag.sgmcmc.node_energies import ChainContext
 
 D = 5
 REPETITIONS = 2000
@@ -59,11 +59,11 @@ def _situation(num_rows: int) -> tuple:
     batch = chains.tiled(context, jnp.arange(num_rows), 1, correct=False)
     order = dagspace.order(jnp.arange(D, 0.0, -1.0))
     energy = Energy(Linear(intercept=False), Gaussian(), Uniform())
-    place = Place(energy, order, params, jnp.asarray(0), context.support, batch, 1.0)
+    place = ChainContext(energy, order, params, jnp.asarray(0), context.support, batch, 1.0)
     return jax.random.normal(key_logits, (D, D)), place, key
 
 
-def _estimates(key: Any, estimate: Any, logits: Any, place: Place, num_masks: int) -> np.ndarray:
+def _estimates(key: Any, estimate: Any, logits: Any, place: ChainContext, num_masks: int) -> np.ndarray:
     def one(key: Any) -> Any:
         key_masks, key_choice = jax.random.split(key)
         noise, masks = mask_gradients.draw(key_masks, logits, num_masks)
@@ -76,7 +76,7 @@ def _estimates(key: Any, estimate: Any, logits: Any, place: Place, num_masks: in
     return np.asarray(jax.lax.map(one, jax.random.split(key, REPETITIONS), batch_size=100))
 
 
-def _exact(logits: Any, place: Place) -> Any:
+def _exact(logits: Any, place: ChainContext) -> Any:
     """∇ Σ_j log E[p(x_j|W)]; all 2^d columns, the same one for every node at once."""
     sets = jnp.asarray((np.arange(2**D)[:, None] >> np.arange(D)) & 1, jnp.float32)
     masks = jnp.broadcast_to(sets[:, :, None], (2**D, D, D))

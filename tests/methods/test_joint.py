@@ -25,7 +25,7 @@ from bayesdag.runs.checkpoint import Checkpoint
 from bayesdag.sgmcmc import chains, dagspace, mask_gradients, mask_moves, order_moves, reweighting
 from bayesdag.sgmcmc.mask_gradients import LeaveOneOut, MaskDraws, SelfNormalised
 from bayesdag.sgmcmc.mask_moves import Flips
-from bayesdag.sgmcmc.node_energies import Place, chain_context
+from bayesdag.sgmcmc.node_energies import ChainContext, chain_context
 from bayesdag.sgmcmc.samplers.adam_sghmc import AdamSGHMC
 from tests.toys import toy_frame
 
@@ -61,11 +61,11 @@ def all_masks() -> jax.Array:
     return jnp.asarray(masks, jnp.float32)
 
 
-def place_of(energy: Energy, potentials: jax.Array, component: int = 0) -> Place:
+def place_of(energy: Energy, potentials: jax.Array, component: int = 0) -> ChainContext:
     context, params, _ = situation()
     batch = chains.tiled(context, jnp.arange(len(context.x)), 1, correct=False)
     order, component = dagspace.order(potentials), jnp.asarray(component)
-    return Place(energy, order, params, component, context.support, batch, 1.0)
+    return ChainContext(energy, order, params, component, context.support, batch, 1.0)
 
 
 def column_energies():
