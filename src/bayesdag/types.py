@@ -4,7 +4,7 @@ Conventions, everywhere: `graph[i, j] = 1` means i -> j. Dimensions: `n` rows, `
 `b` batch, `c` chains, `s` draws. `energy` is U = -log joint and `grad` its gradient.
 """
 
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import jaxtyping
 import numpy as np
@@ -221,8 +221,15 @@ class Method(Protocol):
     `supports_interventions` says whether it drops the likelihood of cells that were set.
     """
 
-    supported_constraints: ClassVar[frozenset[str]]
-    supports_interventions: ClassVar[bool]
+    @property
+    def supported_constraints(self) -> frozenset[str]:
+        """Kinds of knowledge that the method obeys."""
+        ...
+
+    @property
+    def supports_interventions(self) -> bool:
+        """Whether cells that were set leave the likelihood."""
+        ...
 
     def min_rows(self, d: int) -> int:
         """Fewest rows the method can work with."""

@@ -32,10 +32,8 @@ class Auto:
         curved: the method for few variables and data that do not look linear.
     """
 
-    supported_constraints: ClassVar[frozenset[str]] = (
-        Exact.supported_constraints & Collapsed.supported_constraints
-    )
-    supports_interventions: ClassVar[bool] = True
+    supported_constraints = Exact.supported_constraints & Collapsed.supported_constraints
+    supports_interventions = True
     PRESETS: ClassVar[dict[str, "Auto"]]
 
     max_exact: int = 10

@@ -85,10 +85,8 @@ class Collapsed:
         max_rounds: times that the tables may be widened.
     """
 
-    supported_constraints: ClassVar[frozenset[str]] = frozenset(
-        {"required", "forbidden", "beliefs"}
-    )
-    supports_interventions: ClassVar[bool] = True
+    supported_constraints = frozenset({"required", "forbidden", "beliefs"})
+    supports_interventions = True
     PRESETS: ClassVar[dict[str, "Collapsed"]]
 
     score: Score = BGe(alpha_mu=0.1)

@@ -8,7 +8,7 @@ no Monte-Carlo error, and draws of graphs and functions are independent.
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import reduce
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
@@ -58,10 +58,8 @@ class Exact:
             times as much.
     """
 
-    supported_constraints: ClassVar[frozenset[str]] = frozenset(
-        {"required", "forbidden", "beliefs"}
-    )
-    supports_interventions: ClassVar[bool] = True
+    supported_constraints = frozenset({"required", "forbidden", "beliefs"})
+    supports_interventions = True
 
     score: Score = BGe()
     prior: StructurePrior = DensityGrid()

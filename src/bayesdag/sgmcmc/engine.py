@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -32,10 +32,8 @@ class Temperatures(NamedTuple):
 class Engine(EngineSettings, ABC):
     """A method whose chains move through orders, masks and functions; settings are its fields."""
 
-    supported_constraints: ClassVar[frozenset[str]] = frozenset(
-        {"required", "forbidden", "beliefs"}
-    )
-    supports_interventions: ClassVar[bool] = True
+    supported_constraints = frozenset({"required", "forbidden", "beliefs"})
+    supports_interventions = True
 
     def min_rows(self, d: int) -> int:
         """Ten: fewer say nothing about a noise scale."""
