@@ -63,7 +63,9 @@ def _situation(num_rows: int) -> tuple:
     return jax.random.normal(key_logits, (D, D)), place, key
 
 
-def _estimates(key: Any, estimate: Any, logits: Any, place: ChainContext, num_masks: int) -> np.ndarray:
+def _estimates(
+    key: Any, estimate: Any, logits: Any, place: ChainContext, num_masks: int
+) -> np.ndarray:
     def one(key: Any) -> Any:
         key_masks, key_choice = jax.random.split(key)
         noise, masks = mask_gradients.draw(key_masks, logits, num_masks)

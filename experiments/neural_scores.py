@@ -26,7 +26,7 @@ from nonlinear import interval, listed, stamped
 from bayesdag import metrics
 from bayesdag.data import Dataset
 from bayesdag.datasets.synthetic import Synthetic
-from bayesdag.exact.bitsets import members
+from bayesdag.graphs.bitsets import members
 from bayesdag.methods.exact import Exact, _log_weights
 from bayesdag.scores._neural.cache import Trained, log_evidence
 from bayesdag.scores._neural.surrogate import AdditiveSurrogate

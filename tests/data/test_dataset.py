@@ -163,7 +163,7 @@ def test_a_column_of_the_table_may_name_the_targets():
 
 
 def test_interventions_that_are_neither_a_column_nor_a_file_are_refused():
-    with pytest.raises(InputError, match="'soyl' is neither a column .*nearest is 'soil'.* nor a"):
+    with pytest.raises(InputError, match="'soyl' is neither a column .*mean 'soil'.* nor a"):
         read(toy_frame(), interventions="soyl")
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from bayesdag import random
 from bayesdag.data import Dataset, Scaling
-from bayesdag.exact import bitsets
+from bayesdag.graphs import bitsets
 from bayesdag.methods.exact import Exact
 from bayesdag.model.priors.density import DensityGrid
 from bayesdag.model.priors.fair import FairInDegree

@@ -13,13 +13,11 @@ import numpy as np
 from jaxtyping import Float, Int8
 
 from bayesdag.errors import InputError
-from bayesdag.exact.bitsets import (
-    Tables,
-    above,
+from bayesdag.exact.tables import Tables, draw_positions, groups
+from bayesdag.graphs.bitsets import (
     as_rows,
-    below,
-    draw_positions,
-    groups,
+    log_subset_sums,
+    log_superset_sums,
     members_of,
     subsets_of,
 )
@@ -45,7 +43,7 @@ class OrderSums(NamedTuple):
 
 def sums(tables: Tables) -> OrderSums:
     """Forward and backward sums over prefixes of orders."""
-    allowed = below(tables)
+    allowed = log_subset_sums(tables)
     prefix = prefix_sums(allowed)
     if prefix[-1] == -np.inf:
         raise InputError("no graph has a positive weight: the constraints leave none")
@@ -61,7 +59,7 @@ def parent_sets(sums: OrderSums) -> Tables:
         before = every[every >> node & 1 == 0]
         after = sums.suffix[before | 1 << node]
         context[node, before] = sums.prefix[before] + after - sums.log_total
-    return np.exp(sums.tables + above(context))
+    return np.exp(sums.tables + log_superset_sums(context))
 
 
 def ancestors(sums: OrderSums) -> Float[np.ndarray, "d d"]:

@@ -135,11 +135,6 @@ def unique_graphs(
     return edges[first].astype(np.int8), index.reshape(batch)
 
 
-def bits(rows: np.ndarray) -> list[int]:
-    """Each row as one integer whose bit j is `row[j]`."""
-    return [sum(1 << int(j) for j in np.flatnonzero(row)) for row in rows]
-
-
 def pack(rows: np.ndarray) -> np.ndarray:
     """Rows as bits, (node, byte, graph): the batch innermost keeps numpy's loops long."""
     return np.ascontiguousarray(np.moveaxis(np.packbits(rows, axis=-1), 0, -1))

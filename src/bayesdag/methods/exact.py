@@ -18,8 +18,9 @@ from bayesdag import posterior
 from bayesdag.data import Dataset
 from bayesdag.errors import InputError
 from bayesdag.exact import graph_dp, order_dp
-from bayesdag.exact.bitsets import Tables, edges, members, num_orders
-from bayesdag.graphs import iterate_dags
+from bayesdag.exact.tables import Tables, edges
+from bayesdag.graphs import iterate_dags, num_linear_extensions_each
+from bayesdag.graphs.bitsets import members
 from bayesdag.knowledge import Constraints
 from bayesdag.model.priors.density import DensityGrid
 from bayesdag.posterior import Posterior
@@ -111,7 +112,7 @@ class Exact:
 
         def log_weight(dags: np.ndarray) -> np.ndarray:
             value = self._log_prior(dags) + _log_weights(tables, dags)
-            return value + np.log(num_orders(dags)) if self.order_modular else value
+            return value + np.log(num_linear_extensions_each(dags)) if self.order_modular else value
 
         # Piece by piece: all components of all graphs at once would take gigabytes.
         pieces = [(dags, log_weight(dags)) for dags in iterate_dags(data.num_variables)]

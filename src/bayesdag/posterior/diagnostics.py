@@ -197,7 +197,7 @@ def diagnose(
         num_chains=graphs.shape[0],
         num_draws=graphs.shape[1],
         num_distinct=len(different),
-        weight_size=estimates.kish_ess(weights),
+        weight_size=float(estimates.kish_ess(weights)),
         quantities=tuple(quantities),
         scatter=chain_probabilities(graphs, weights).std(axis=0),
         names=tuple(names),
