@@ -220,7 +220,7 @@ def batches(method: Any, missing: list[Task]) -> Iterator[list[Task]]:
         yield [task for task in missing if task.source.train.values.shape == shape]
 
 
-def report(task: Task, cell: dict[str, Any]) -> None:
+def tell(task: Task, cell: dict[str, Any]) -> None:
     """A line on the terminal."""
     told = {k: round(cell[k], 3) for k in ("shd", "f1", "num_edges", "seconds")}
     stages = {k: round(v, 1) for k, v in cell.get("stages", {}).items()}

@@ -15,10 +15,12 @@ def test_a_method_may_be_a_name_or_an_object():
 
 
 def test_text_becomes_the_type_of_the_setting():
-    method = fitting.build_method("exact", num_samples="12", order_modular="false", score="linear")
+    method = fitting.build_method(
+        "exact", num_samples="12", order_modular="false", score="linear_gaussian"
+    )
     assert method.num_samples == 12
     assert method.order_modular is False
-    assert method.score == plugins.load("scores", "linear")()
+    assert method.score == plugins.load("scores", "linear_gaussian")()
 
 
 @pytest.mark.parametrize(

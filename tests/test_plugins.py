@@ -26,10 +26,12 @@ def test_no_family_is_empty(family):
 
 
 def test_a_new_file_is_a_new_plugin(tmp_path, monkeypatch):
-    import bayesdag.noises
+    import bayesdag.model.noises
 
     (tmp_path / "cauchy.py").write_text("class Cauchy: pass\nbuild = Cauchy\n")
-    monkeypatch.setattr(bayesdag.noises, "__path__", [*bayesdag.noises.__path__, str(tmp_path)])
+    monkeypatch.setattr(
+        bayesdag.model.noises, "__path__", [*bayesdag.model.noises.__path__, str(tmp_path)]
+    )
     assert "cauchy" in plugins.names("noises")
     assert plugins.load("noises", "cauchy").__name__ == "Cauchy"
 

@@ -77,7 +77,7 @@ def test_linear_effects_equal_the_closed_form(seed):
 def test_one_row_of_a_linear_model_equals_many(seed, monkeypatch):
     posterior = random_linear(seed, d=5)
     exact = posterior.effect("a", "c")
-    monkeypatch.setattr(ensemble, "Linear", type("NotThisOne", (), {}))
+    monkeypatch.setattr(simulation, "Linear", type("NotThisOne", (), {}))
     simulation.contrasts.clear_cache()
     sampled = posterior.effect("a", "c", num_rows=16)
     np.testing.assert_allclose(sampled.draws, exact.draws, rtol=1e-3, atol=1e-4)

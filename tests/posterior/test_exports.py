@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from bayesdag import graphs
 from bayesdag.errors import InputError
-from bayesdag.posterior import exports
+from bayesdag.posterior import column_names, exports
 from tests.posteriors import random_dags, random_linear
 
 seeds = st.integers(0, 2**31)

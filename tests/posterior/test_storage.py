@@ -113,7 +113,7 @@ def test_a_file_of_a_newer_format_asks_for_an_upgrade(saved):
 def test_a_plug_in_that_is_not_installed_is_named(saved):
     """A result of another machine may use a mechanism that this one does not have."""
     with h5py.File(saved[1], "r+") as file:
-        file.attrs["mechanism"] = json.dumps({"plugin": "mechanisms.quantum:Quantum"})
+        file.attrs["mechanism"] = json.dumps({"plugin": "model.mechanisms.quantum:Quantum"})
     with pytest.raises(FileFormatError, match="mechanisms.quantum"):
         load(saved[1])
 
