@@ -96,7 +96,7 @@ def test_a_dataset_cannot_be_changed_and_leaves_the_callers_array_alone():
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 1
     with pytest.raises(dataclasses.FrozenInstanceError):
-        data.names = ("a",)
+        data.names = ("a",)  # pyright: ignore[reportAttributeAccessIssue]
     before = data.values[0, 0]
     values[0, 0] += 1
     mask[0, 0] = True

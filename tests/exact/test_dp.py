@@ -47,7 +47,7 @@ def enumerated(tables: np.ndarray, modular) -> tuple[float, np.ndarray]:
     log_weight = tables[np.arange(d), parents].sum(axis=1)
     if modular is order_dp:
         log_weight = log_weight + np.log(all_orders(d))
-    log_total = logsumexp(log_weight)
+    log_total = float(logsumexp(log_weight))
     return log_total, np.exp(log_weight - log_total)
 
 

@@ -202,5 +202,5 @@ def test_every_pair_is_scored_once_and_forbidden_sets_never(seed):
     for _ in range(2):
         score_tables.tabulate(scores, 0, (), (1, 2, 3, 4))
         score_tables.tabulate(scores, 0, (), (2, 3, 4))
-    handed_over = scores._score.handed_over
+    handed_over = scores._score.handed_over  # pyright: ignore[reportAttributeAccessIssue]
     assert len(set(handed_over)) == len(handed_over) == 8 == scores.num_computed - 8

@@ -8,6 +8,7 @@ from jaxtyping import Float, Int8
 
 from bayesdag import graphs
 from bayesdag.exact.tables import Tables
+from bayesdag.graphs.bitsets import parent_masks
 
 
 class EnumeratedSums(NamedTuple):
@@ -33,8 +34,7 @@ def log_weights(
     """
     d = len(tables)
     for dags in graphs.iterate_dags(d):
-        parent_sets = np.tensordot(dags, 2 ** np.arange(d), axes=(1, 0))
-        weight = tables[np.arange(d), parent_sets].sum(axis=1)
+        weight = tables[np.arange(d), parent_masks(dags)].sum(axis=1)
         if order_modular:
             weight = weight + np.log(graphs.num_linear_extensions_each(dags))
         yield dags, weight

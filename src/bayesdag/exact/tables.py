@@ -1,5 +1,8 @@
 """Score tables over sets of parents: what is drawn from them and summed out of them."""
 
+# numpy's stubs leave the types of arange and searchsorted unknown.
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
+
 from collections.abc import Iterator
 
 import numpy as np

@@ -3,6 +3,9 @@
 Conversions between masks and rows of booleans, and sums over all subsets of a set.
 """
 
+# numpy's stubs leave the types of arange and searchsorted unknown.
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
+
 from collections.abc import Iterator
 
 import numpy as np
@@ -26,6 +29,12 @@ def masks_of(rows: Shaped[np.ndarray, "m d"]) -> list[int]:
     return [int.from_bytes(row.tobytes(), "little") for row in packed]
 
 
+def parent_masks(graphs: Shaped[np.ndarray, "*batch d d"]) -> Int[np.ndarray, "*batch d"]:
+    """The parents of every node, for graphs of at most 62 nodes."""
+    powers: np.ndarray = 1 << np.arange(graphs.shape[-1])
+    return np.einsum("...ij,i->...j", graphs != 0, powers)
+
+
 def row_of(mask: int, d: int) -> Bool[np.ndarray, " d"]:
     """Inverse of `mask_of` for d variables, of which there may be more than 64."""
     raw = np.frombuffer(mask.to_bytes((d + 7) // 8, "little"), dtype=np.uint8)
@@ -37,9 +46,19 @@ def as_rows(sets: Int[np.ndarray, " num"], d: int) -> Int8[np.ndarray, "num d"]:
     return (sets[:, None] >> np.arange(d) & 1).astype(np.int8)
 
 
+def all_sets(d: int) -> Int[np.ndarray, " sets"]:
+    """The masks of all 2^d sets."""
+    return np.arange(2**d)
+
+
+def set_sizes(d: int) -> Int[np.ndarray, " sets"]:
+    """Number of members of each of the 2^d sets."""
+    return np.bitwise_count(all_sets(d)).astype(np.int64)
+
+
 def members(d: int) -> Bool[np.ndarray, "sets d"]:
     """`members(d)[S, j]` is True when j is in S, for all 2^d sets."""
-    return as_rows(np.arange(2**d), d).astype(bool)
+    return as_rows(all_sets(d), d).astype(bool)
 
 
 def members_of(mask: int) -> list[int]:

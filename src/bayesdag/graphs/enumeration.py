@@ -12,7 +12,7 @@ from jaxtyping import Float, Int8, Shaped
 
 from bayesdag.errors import InputError
 from bayesdag.graphs.adjacency import ancestors, topological_order
-from bayesdag.graphs.bitsets import masks_of, members, members_of
+from bayesdag.graphs.bitsets import masks_of, members, members_of, parent_masks
 from bayesdag.types import Array, Graph
 
 MAX_STREAMED = 6  # 3 781 503 DAGs; with seven nodes there are 1 138 779 265
@@ -107,7 +107,7 @@ def num_linear_extensions_each(graphs: Shaped[Array, "b d d"]) -> Float[np.ndarr
     """
     edges = np.asarray(graphs) != 0
     num, d = edges.shape[:2]
-    parents = np.tensordot(edges, 2 ** np.arange(d), axes=(1, 0))
+    parents = parent_masks(edges)
     counts = np.zeros((2**d, num))
     counts[0] = 1
     for prefix in range(2**d - 1):

@@ -123,7 +123,7 @@ class ParentTrees:
             for addition in stage.additions:
                 if addition[0] & before:
                     break
-            bit, value = addition
+            bit, value = addition  # pyright: ignore[reportPossiblyUnboundVariable]
             child = stage.children.get(bit)
             if child is None:
                 child = stage.children[bit] = _Stage(node, stage.parents | bit, value)

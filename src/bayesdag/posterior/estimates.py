@@ -31,7 +31,7 @@ class Distinct(NamedTuple):
 
     graphs: Int8[np.ndarray, "u d d"]
     mass: Float[np.ndarray, " u"]
-    index: Shaped[np.ndarray, "chain draw"]
+    index: Shaped[np.ndarray, "chain draw"]  # pyright: ignore[reportIncompatibleMethodOverride]
 
 
 def mean(values: Values, weights: Weights) -> Float[np.ndarray, "*rest"]:
