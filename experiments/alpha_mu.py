@@ -26,10 +26,10 @@ from typing import Any
 import jax
 import numpy as np
 import scipy
+from bayesdag.exact.bitsets import edges
 
 import bayesdag
 from bayesdag.data import Dataset
-from bayesdag.exact.bitsets import edges
 from bayesdag.knowledge import Knowledge
 from bayesdag.methods.exact import Exact, score_tables
 from bayesdag.model.priors.density import DensityGrid

@@ -81,10 +81,10 @@ def test_one_row_of_a_linear_model_equals_many(seed, monkeypatch):
     posterior = random_linear(seed, d=5)
     exact = posterior.effect("a", "c")
     monkeypatch.setattr(simulation, "Linear", type("NotThisOne", (), {}))
-    simulation.contrasts.clear_cache()
+    simulation.contrasts.clear_cache()  # pyright: ignore[reportAttributeAccessIssue]
     sampled = posterior.effect("a", "c", num_rows=16)
     np.testing.assert_allclose(sampled.draws, exact.draws, rtol=1e-3, atol=1e-4)
-    simulation.contrasts.clear_cache()
+    simulation.contrasts.clear_cache()  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def test_a_column_far_from_zero_keeps_its_effect(seed):
@@ -247,7 +247,7 @@ def test_samples_have_the_moments_of_the_intervened_model(seed):
     posterior = linear(np.repeat(graph, 5, axis=1), table(rng, 4000, 3))
     rows = posterior.sample(8192, do={"b": 2.0}, seed=seed)
     assert list(rows.columns) == ["a", "b", "c"]
-    assert (rows["b"] == 2.0).all()
+    assert (rows["b"] == 2.0).all()  # pyright: ignore[reportGeneralTypeIssues]
     free, scaling = posterior.sample(8192, seed=seed), posterior.model.scaling
     for column, do_rows in (("a", rows["a"]), ("c", rows["c"])):
         assert np.isfinite(do_rows).all(), column
@@ -396,10 +396,10 @@ def test_the_interval_says_what_it_is(seed):
 def test_an_effect_is_compiled_once_for_all_pairs(seed):
     posterior = random_linear(seed, d=5)
     posterior.effect("a", "b")
-    before = simulation.contrasts._cache_size()
+    before = simulation.contrasts._cache_size()  # pyright: ignore[reportAttributeAccessIssue]
     posterior.effect("a", "e", values=(3.0, 4.0))
     posterior.effect("c", "b")
-    assert simulation.contrasts._cache_size() == before
+    assert simulation.contrasts._cache_size() == before  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def test_nonlinear_effects_are_compiled_once_too():

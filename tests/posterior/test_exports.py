@@ -87,7 +87,7 @@ def test_the_edge_list_is_a_table(seed):
     graph = random_digraph(seed)
     table = pd.read_csv(io.StringIO(exports.text(graph, "csv")))
     assert list(table.columns) == ["source", "target", "probability"]
-    rows = {(r.source, r.target): r.probability for r in table.itertuples()}
+    rows = {(r.source, r.target): r.probability for r in table.itertuples()}  # pyright: ignore[reportAttributeAccessIssue]
     assert rows == {edge: facts["probability"] for edge, facts in graph.edges.items()}
 
 

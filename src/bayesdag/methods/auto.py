@@ -33,10 +33,8 @@ class Auto:
         curved: the method for few variables and data that do not look linear.
     """
 
-    supported_constraints: ClassVar[frozenset[str]] = (
-        Exact.supported_constraints & Collapsed.supported_constraints
-    )
-    supports_interventions: ClassVar[bool] = True
+    supported_constraints = Exact.supported_constraints & Collapsed.supported_constraints
+    supports_interventions = True
     exact_dependence: ClassVar[ExactDependence] = "averaged"
     PRESETS: ClassVar[dict[str, "Auto"]]
 

@@ -99,10 +99,8 @@ class Collapsed:
         max_rounds: times that the tables may be widened.
     """
 
-    supported_constraints: ClassVar[frozenset[str]] = frozenset(
-        {"required", "forbidden", "beliefs"}
-    )
-    supports_interventions: ClassVar[bool] = True
+    supported_constraints = frozenset({"required", "forbidden", "beliefs"})
+    supports_interventions = True
     exact_dependence: ClassVar[ExactDependence] = "averaged"
     PRESETS: ClassVar[dict[str, "Collapsed"]]
 
