@@ -10,7 +10,7 @@ SOURCE = Path(__file__).parents[1] / "src" / "bayesdag"
 # Bottom row first.
 LAYERS = [
     {"_version"},
-    {"errors"},
+    {"errors", "text"},
     {"types"},
     {"plugins", "random"},
     {"graphs"},

@@ -8,13 +8,16 @@ In files and results a plug-in is `family/name` ("scores/bge"), never a module p
 move and results stay readable, and a file, whoever made it, can name nothing but a plug-in.
 """
 
+import ast
 import dataclasses
 import importlib
+import importlib.util
 import math
 import pkgutil
 import types
 import typing
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -74,6 +77,28 @@ def load(family: str, name: str) -> Any:
             f"no {family[:-1]} is called {name!r}; there are: {', '.join(names(family))}"
         )
     return importlib.import_module(f"bayesdag.{FAMILIES[family]}.{name}").build
+
+
+def first_lines(family: str) -> dict[str, str]:
+    """Every plug-in of a family with the first line of its description.
+
+    Read from the source, not imported: a list of methods must not wait for JAX.
+    """
+    return {name: _first_line(f"bayesdag.{FAMILIES[family]}.{name}") for name in names(family)}
+
+
+def _first_line(module: str) -> str:
+    spec = importlib.util.find_spec(module)
+    tree = ast.parse(Path(spec.origin).read_text(encoding="utf-8"))  # pyright: ignore
+    classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
+    built = next(
+        node.value.id
+        for node in tree.body
+        if isinstance(node, ast.Assign)
+        and isinstance(node.value, ast.Name)
+        and ast.unparse(node.targets[0]) == "build"
+    )
+    return (ast.get_docstring(classes[built]) or "").partition("\n")[0]
 
 
 def address(cls: type) -> str:

@@ -4,7 +4,7 @@ Conventions, everywhere: `graph[i, j] = 1` means i -> j. Dimensions: `n` rows, `
 `b` batch, `c` chains, `s` draws. `energy` is U = -log joint and `grad` its gradient.
 """
 
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 
 import jaxtyping
 import numpy as np
@@ -182,8 +182,40 @@ class Monitor(Protocol):
 class StatusReporter(Protocol):
     """A monitor that also wants to hear of work that is not counted in steps."""
 
-    def report(self, words: str) -> None:
-        """What is being done, and how much of it is done."""
+    def report(self, words: str, done: int | None = None, total: int | None = None) -> None:
+        """What is being done, and how much of it is done, where that can be counted."""
+        ...
+
+
+@runtime_checkable
+class Announcer(Protocol):
+    """A monitor that has a line of its own for what is said once."""
+
+    def announce(self, words: str) -> None:
+        """Say it at once."""
+        ...
+
+
+class Duration(NamedTuple):
+    """How long a fit typically takes.
+
+    Attributes:
+        seconds: on two cores, or on one accelerator.
+        faster: what would make it faster, in words.
+        on_accelerator: whether an accelerator does the work.
+    """
+
+    seconds: float
+    faster: tuple[str, ...]
+    on_accelerator: bool = False
+
+
+@runtime_checkable
+class Timed(Protocol):
+    """A method that knows how long it takes."""
+
+    def expected_duration(self, num_rows: int, num_variables: int) -> Duration:
+        """Typical duration of a fit of so many rows and variables."""
         ...
 
 

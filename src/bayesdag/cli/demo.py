@@ -25,11 +25,11 @@ class Comparison:
     words: str
 
 
-def introduction() -> str:
-    """What is about to be fitted."""
+def introduction() -> list[str]:
+    """What is about to be fitted, line by line."""
     example = load_example()
     rows, columns = example.train.values.shape
-    return f"{example.description}\nFitting {rows} rows of {columns} variables ..."
+    return [*example.description.splitlines(), f"Fitting {rows} rows of {columns} variables ..."]
 
 
 def settings() -> dict[str, Any]:

@@ -35,6 +35,8 @@ class Dataset:
     names: tuple[str, ...]
     interventions: Bool[np.ndarray, "n d"] | None = None
     scaling: Scaling = field(default=None)  # pyright: ignore[reportAssignmentType]
+    # Whether `read` has warned of these data already: nobody wants to be told twice.
+    is_checked: bool = field(default=False, init=False, repr=False)
 
     def __post_init__(self) -> None:
         validation.refuse_bad_form(self.values, self.names, self.interventions)
@@ -83,6 +85,7 @@ class Dataset:
             "sd": self.values.std(axis=0),
             "min": self.values.min(axis=0),
             "max": self.values.max(axis=0),
+            "num_distinct": np.array([np.unique(column).size for column in self.values.T]),
             "skewness": validation.skewness(self.values),
             "r_squared": sortability.r_squared(self.values),
             "num_set": (~self.observed).sum(axis=0),
@@ -118,8 +121,12 @@ def read(source: object, *, interventions: object = None, scaling: str | None = 
         data = replace(source, interventions=_mask(interventions, source.names, source.num_rows))
     else:
         data = source
-    validation.check(data.values, data.names, data.interventions)
-    return data if scaling is None else replace(data, scaling=Scaling.of(data.values, scaling))
+    if not data.is_checked or interventions is not None:
+        validation.check(data.values, data.names, data.interventions)
+    if scaling is not None:
+        data = replace(data, scaling=Scaling.of(data.values, scaling))
+    object.__setattr__(data, "is_checked", True)
+    return data
 
 
 def check_rows(data: Dataset, needed: int, method_name: str) -> None:

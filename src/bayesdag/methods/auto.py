@@ -11,6 +11,7 @@ from bayesdag.knowledge import Constraints
 from bayesdag.methods.collapsed import Collapsed
 from bayesdag.methods.exact import Exact
 from bayesdag.posterior import Posterior
+from bayesdag.runs import durations
 from bayesdag.sgmcmc.chains import on_cpu
 from bayesdag.types import Key, Monitor
 
@@ -55,6 +56,7 @@ class Auto:
         """The posterior of the method that suits the data."""
         found = linearity(data)
         chosen, notes = self.choose(data.num_variables, found)
+        durations.announce(monitor, chosen, data.num_rows, data.num_variables)
         result = chosen(key, data, knowledge, monitor)
         provenance: dict[str, Any] = {
             **result.provenance,

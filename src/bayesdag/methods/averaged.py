@@ -17,7 +17,7 @@ from bayesdag.knowledge import Constraints
 from bayesdag.methods.collapsed import Collapsed
 from bayesdag.posterior import Posterior, merge
 from bayesdag.scores.neural import NeuralScore
-from bayesdag.types import Key, Method, Monitor, StatusReporter
+from bayesdag.types import Duration, Key, Method, Monitor, StatusReporter, Timed
 
 
 @dataclass(frozen=True)
@@ -49,6 +49,13 @@ class Averaged:
     def min_rows(self, d: int) -> int:
         """What the most demanding of them needs."""
         return max(method.min_rows(d) for method in self.methods)
+
+    def expected_duration(self, num_rows: int, num_variables: int) -> Duration:
+        """Those of all methods, one after the other."""
+        timed = [method for method in self.methods if isinstance(method, Timed)]
+        found = [method.expected_duration(num_rows, num_variables) for method in timed]
+        longest = max(found, default=Duration(0.0, ()))
+        return longest._replace(seconds=sum(one.seconds for one in found))
 
     def __call__(
         self, key: Key, data: Dataset, knowledge: Constraints, monitor: Monitor | None
