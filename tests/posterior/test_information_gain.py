@@ -1,9 +1,13 @@
 """Expected gains against exact ones, where BGe has the evidence of new rows in closed form."""
 
+import jax
 import numpy as np
 import pytest
 
 from bayesdag.data import Dataset
+from bayesdag.graphs import unique_graphs
+from bayesdag.knowledge import Knowledge
+from bayesdag.methods.exact import Exact
 from bayesdag.posterior import information_gain
 from bayesdag.posterior.experiment_design import NOTHING
 from bayesdag.posterior.levels import usual_levels
@@ -66,6 +70,18 @@ def test_few_draws_bound_the_gain_from_both_sides(seed):
     error = np.std(np.mean(found, axis=1) - truths, ddof=1) / np.sqrt(len(truths))
     assert high - low > 0.05
     assert low - 4 * error < np.mean(truths) < high + 4 * error
+
+
+def test_graphs_drawn_once_share_the_functions_of_their_families(seed):
+    """Six variables and 41 rows: hardly a graph is drawn twice, but every family is."""
+    data = simulated(seed, 41, 6, scale=0.7)
+    posterior = Exact(num_samples=400)(
+        jax.random.key(seed), data, Knowledge().bind(data.names), None
+    )
+    row = posterior.next_experiment([]).iloc[0]
+    assert len(unique_graphs(posterior.graphs)[0]) > 200
+    assert row["high"] - row["low"] < 0.6
+    assert row["gain"] < 0.6  # functions that are recognised would count for a nat
 
 
 def slope_variance(score: BGe, data: Dataset) -> float:
