@@ -124,6 +124,25 @@ def test_nonlinear_effects_agree_with_the_generators_own_experiments(seed):
     assert effect.draws.std() < reference.std()
 
 
+def test_noise_between_cause_and_outcome_counts(seed):
+    """a -> b -> c -> d, each bent: the mean of d depends on how far b scatters."""
+    chain = np.diag([1, 1, 1], k=1)
+    posterior = bent_posterior(chain, 0.7 * np.ones((4, 4)), log_scale=0.0)
+    effect = posterior.effect("a", "d", values=(0.0, 1.0), num_rows=4000)
+    noise = np.random.default_rng(seed).normal(size=(2, 12, 40_000))
+
+    def last(a):
+        for extra in (*noise, 0.0):
+            a = 0.7 * a + 0.5 * (0.7 * a) ** 2 + extra
+        return a
+
+    expected = (last(1.0) - last(0.0)).mean(axis=1)
+    error = np.hypot(expected.std(ddof=1), effect.draws.std(ddof=1)) / np.sqrt(12)
+    assert abs(effect.mean - expected.mean()) < 4 * error
+    noise = np.zeros((2, 1, 1))
+    assert effect.mean - (last(1.0) - last(0.0)).item() > 8 * error
+
+
 @beyond_the_data
 def test_a_conditional_effect_is_that_of_units_seen_with_those_values(seed):
     """a -> c <- b with c = t + t²/2, t = a + b: the slope in a grows with b, exactly by b."""
