@@ -4,7 +4,7 @@ Conventions, everywhere: `graph[i, j] = 1` means i -> j. Dimensions: `n` rows, `
 `b` batch, `c` chains, `s` draws. `energy` is U = -log joint and `grad` its gradient.
 """
 
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from typing import Any, ClassVar, Literal, NamedTuple, Protocol, runtime_checkable
 
 import jaxtyping
 import numpy as np
@@ -24,6 +24,7 @@ Potentials = Float[Array, " d"]
 Mask = Shaped[Array, "d d"]
 Rows = Float[Array, "n d"]
 ParentSets = Bool[np.ndarray, "m d"]
+ExactDependence = Literal["averaged", "ignored", "refused"]
 # Of a structure prior: log weights of its components, and their penalties by in-degree.
 Components = tuple[Float[np.ndarray, " c"], Float[np.ndarray, "c d"]]
 
@@ -182,8 +183,40 @@ class Monitor(Protocol):
 class StatusReporter(Protocol):
     """A monitor that also wants to hear of work that is not counted in steps."""
 
-    def report(self, words: str) -> None:
-        """What is being done, and how much of it is done."""
+    def report(self, words: str, done: int | None = None, total: int | None = None) -> None:
+        """What is being done, and how much of it is done, where that can be counted."""
+        ...
+
+
+@runtime_checkable
+class Announcer(Protocol):
+    """A monitor that has a line of its own for what is said once."""
+
+    def announce(self, words: str) -> None:
+        """Say it at once."""
+        ...
+
+
+class Duration(NamedTuple):
+    """How long a fit typically takes.
+
+    Attributes:
+        seconds: on two cores, or on one accelerator.
+        faster: what would make it faster, in words.
+        on_accelerator: whether an accelerator does the work.
+    """
+
+    seconds: float
+    faster: tuple[str, ...]
+    on_accelerator: bool = False
+
+
+@runtime_checkable
+class Timed(Protocol):
+    """A method that knows how long it takes."""
+
+    def expected_duration(self, num_rows: int, num_variables: int) -> Duration:
+        """Typical duration of a fit of so many rows and variables."""
         ...
 
 
@@ -194,10 +227,14 @@ class Method(Protocol):
     `supported_constraints` names the kinds of knowledge the method obeys by construction, out of
     "required", "forbidden" and "beliefs"; the others are refused before it starts.
     `supports_interventions` says whether it drops the likelihood of cells that were set.
+    `exact_dependence` says what becomes of columns that determine one another: results are
+    "averaged" over which is computed from which, they are "ignored" by what claims nothing
+    about causes, or the data are "refused".
     """
 
     supported_constraints: ClassVar[frozenset[str]]
     supports_interventions: ClassVar[bool]
+    exact_dependence: ClassVar[ExactDependence]
 
     def min_rows(self, d: int) -> int:
         """Fewest rows the method can work with."""

@@ -109,3 +109,37 @@ def test_help_answers_at_once(folder):
     assert time.perf_counter() - start < 5
     code = "import sys, bayesdag.cli; sys.exit('jax' in sys.modules or 'pandas' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_a_closed_pipe_ends_quietly(folder):
+    command = f"{sys.executable} -m bayesdag show toy.nc --json --top 12"
+    for reader in ("head -1", "true"):
+        done = subprocess.run(
+            f"{command} | {reader}", shell=True, cwd=folder, capture_output=True, text=True
+        )
+        assert done.stderr == ""
+
+
+def test_warnings_of_the_data_are_given_once(folder):
+    few = toy_frame(num_rows=20)
+    few.to_csv(folder / "few.csv", index=False)
+    done = bayesdag("fit", "few.csv", "--out", "few.nc", "--method", "exact", cwd=folder)
+    assert done.stderr.count("rows are few for") == 1
+
+
+def test_letters_that_a_terminal_lacks_are_no_traceback(folder):
+    frame = toy_frame().rename(columns={"rain": "größe → µ"})
+    frame.to_csv(folder / "letters.csv", index=False)
+    command = [sys.executable, "-m", "bayesdag", "fit", "letters.csv", "--out", "letters.nc"]
+    environment = os.environ | {"PYTHONIOENCODING": "ascii"}
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, env=environment)
+    assert done.returncode == 0, done.stderr
+    assert r"gr\xf6\xdfe \u2192 \xb5" in done.stdout
+
+
+def test_a_long_table_says_what_it_leaves_out(folder):
+    done = bayesdag("show", "toy.nc", "--top", "1", cwd=folder)
+    shown = json.loads(bayesdag("show", "toy.nc", "--json", cwd=folder).stdout)
+    probable = sum(edge["probability"] > 0.95 for edge in shown["edges"])
+    assert shown["num_edges_above_0.95"] == probable > 1
+    assert f"and {probable - 1} more edge" in done.stdout

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bayesdag.data import interventions, read
+from bayesdag.data import intervention_mask, read
 from bayesdag.errors import InputError
 from tests.toys import NAMES, toy_frame
 
@@ -43,7 +43,7 @@ SAME = {
 
 @pytest.mark.parametrize("given", SAME.values(), ids=SAME)
 def test_every_notation_gives_the_same_mask(given):
-    np.testing.assert_array_equal(interventions.mask(given, NAMES, NUM_ROWS), EXPECTED)
+    np.testing.assert_array_equal(intervention_mask.mask(given, NAMES, NUM_ROWS), EXPECTED)
 
 
 FILES = {
@@ -68,25 +68,25 @@ def test_every_file_gives_the_same_mask(tmp_path, content):
 
 @given(st.lists(st.sets(st.sampled_from(NAMES)), min_size=1), st.sampled_from([";", ",", " ; "]))
 def test_names_written_row_by_row_come_back_as_a_mask(sets, separator):
-    mask = interventions.mask([separator.join(row) for row in sets], NAMES, len(sets))
+    mask = intervention_mask.mask([separator.join(row) for row in sets], NAMES, len(sets))
     assert [{NAMES[j] for j in np.flatnonzero(row)} for row in mask] == sets
 
 
 def test_a_name_may_contain_a_separator():
-    mask = interventions.mask(["a,b", "c", "c;d"], ("a,b", "c", "d"), 3)
+    mask = intervention_mask.mask(["a,b", "c", "c;d"], ("a,b", "c", "d"), 3)
     np.testing.assert_array_equal(
         mask, [[True, False, False], [False, True, False], [False, True, True]]
     )
 
 
 def test_integer_names_with_gaps_are_understood():
-    mask = interventions.mask(pd.Series([0.0, np.nan, 1.0]), ("0", "1"), 3)
+    mask = intervention_mask.mask(pd.Series([0.0, np.nan, 1.0]), ("0", "1"), 3)
     np.testing.assert_array_equal(mask, [[True, False], [False, False], [False, True]])
 
 
 def test_an_unknown_target_is_refused_with_its_row_and_the_nearest_name():
     with pytest.raises(InputError, match="row 3 .* names 'Soil', which .*the nearest is 'soil'"):
-        interventions.mask(["soil", "", "rain;Soil"], NAMES, 3)
+        intervention_mask.mask(["soil", "", "rain;Soil"], NAMES, 3)
 
 
 @pytest.mark.parametrize(
@@ -108,4 +108,4 @@ def test_an_unknown_target_is_refused_with_its_row_and_the_nearest_name():
 )
 def test_a_mask_that_does_not_fit_is_refused(given, word):
     with pytest.raises(InputError, match=word):
-        interventions.mask(given, NAMES, NUM_ROWS)
+        intervention_mask.mask(given, NAMES, NUM_ROWS)

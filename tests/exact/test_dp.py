@@ -16,7 +16,7 @@ from bayesdag import graphs
 from bayesdag.errors import InputError
 from bayesdag.exact import bitsets, graph_dp, order_dp
 
-both = pytest.mark.parametrize("modular", [order_modular, graph_modular], ids=["order", "graph"])
+both = pytest.mark.parametrize("modular", [order_dp, graph_dp], ids=["order", "graph"])
 
 
 def random_tables(seed: int, d: int, spread: float, forbidden: float = 0.0) -> np.ndarray:
@@ -43,7 +43,7 @@ def enumerated(tables: np.ndarray, modular) -> tuple[float, np.ndarray]:
     d = len(tables)
     parents = np.tensordot(all_dags(d), 2 ** np.arange(d), axes=(1, 0))
     log_weight = tables[np.arange(d), parents].sum(axis=1)
-    if modular is order_modular:
+    if modular is order_dp:
         log_weight = log_weight + np.log(all_orders(d))
     log_total = logsumexp(log_weight)
     return log_total, np.exp(log_weight - log_total)

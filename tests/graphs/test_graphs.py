@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from bayesdag import graphs
 from bayesdag.errors import InputError
+from bayesdag.graphs import enumeration
 from tests import reference
 from tests.strategies import dag_batches, dags, digraphs, relabellings
 
@@ -294,7 +295,7 @@ def test_linear_extensions_of_extreme_graphs():
 def test_counts_that_would_not_end_are_refused(monkeypatch):
     with pytest.raises(InputError, match="200 nodes are too many"):
         graphs.num_linear_extensions(np.zeros((200, 200)))
-    monkeypatch.setattr(graphs, "MAX_SUBSETS", 5)
+    monkeypatch.setattr(enumeration, "MAX_SUBSETS", 5)
     with pytest.raises(InputError, match="6 nodes are too many"):
         graphs.num_linear_extensions(parse(6, "0>3 0>4 1>4 1>5 2>5 2>3"))
 

@@ -144,7 +144,7 @@ def test_where_all_variables_are_candidates_nothing_is_missing():
 
 
 def test_too_few_effective_draws_are_refused_in_words(monkeypatch):
-    monkeypatch.setattr(_extensions, "MIN_EFFECTIVE", 10**9)
+    monkeypatch.setattr(order_counting, "MIN_EFFECTIVE", 10**9)
     skewed = np.zeros((100, 3, 3), dtype=bool)
     with pytest.raises(InputError, match=r"effective draws of 100.*order_modular=True"):
         order_counting.graph_modular_weights(skewed, np.linspace(0, 900, 100))

@@ -192,7 +192,7 @@ def test_weights_make_expectations_those_of_enumeration(key):
 @pytest.mark.slow
 def test_uniform_weights_are_noticed(key, monkeypatch):
     monkeypatch.setattr(
-        _mask_gradients,
+        mask_gradients,
         "choose",
         lambda key, log_terms: jax.random.categorical(key, jnp.zeros_like(log_terms), axis=0),
     )

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 
-from bayesdag import graphs
+from bayesdag import graphs, plugins
 from bayesdag.errors import InputError
-from bayesdag.model.priors._normaliser import GRAPH_PRIORS, by_name, log_normaliser
+from bayesdag.model.priors._normaliser import log_normaliser
 from bayesdag.model.priors.density import DensityGrid
 from bayesdag.model.priors.erdos_renyi import ErdosRenyi
 from bayesdag.model.priors.fair import FairInDegree
@@ -118,13 +118,13 @@ def test_more_parents_than_there_can_be_are_refused():
         ErdosRenyi(expected_parents=2.0).components(4)
 
 
-@pytest.mark.parametrize("name", GRAPH_PRIORS)
+@pytest.mark.parametrize("name", plugins.names("priors"))
 def test_every_named_prior_can_be_built_and_described(name):
-    prior = by_name(name)
+    prior = plugins.load("priors", name)()
     assert isinstance(prior, StructurePrior)
     assert prior.describe()
 
 
 def test_an_unknown_prior_is_refused_with_the_list():
-    with pytest.raises(InputError, match="'flat'; there are: uniform"):
-        by_name("flat")
+    with pytest.raises(InputError, match="'flat'; there are: density"):
+        plugins.load("priors", "flat")

@@ -10,7 +10,7 @@ from bayesdag.datasets.synthetic import Synthetic
 from bayesdag.knowledge import Constraints
 from bayesdag.methods.collapsed import Collapsed
 from bayesdag.methods.exact import Exact
-from bayesdag.orders import search
+from bayesdag.orders import expensive_parent_search, search
 from bayesdag.orders.expensive_parent_search import ScreenedTrees
 from bayesdag.orders.local_scores import LocalScores, Screening
 from bayesdag.orders.parent_search import ParentTrees
@@ -69,8 +69,8 @@ PENALTY = -2.0 * np.arange(7)
 
 
 def both(monkeypatch, num_tried=7):
-    monkeypatch.setattr(screened_trees, "NUM_TRIED", num_tried)
-    monkeypatch.setattr(screened_trees, "LEAST_PROMISE", -np.inf)
+    monkeypatch.setattr(expensive_parent_search, "NUM_TRIED", num_tried)
+    monkeypatch.setattr(expensive_parent_search, "LEAST_PROMISE", -np.inf)
     make = Synthetic(num_variables=7, mechanism="signed_linear", num_train=300, num_test=0)
     data = read(make(5).train)
     free, dear = Constraints.free(data.names), Dear()

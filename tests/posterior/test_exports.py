@@ -12,11 +12,26 @@ from hypothesis import strategies as st
 
 from bayesdag import graphs
 from bayesdag.errors import InputError
-from bayesdag.posterior import exports
+from bayesdag.posterior import column_names, exports
 from tests.posteriors import random_dags, random_linear
 
 seeds = st.integers(0, 2**31)
 ODD_NAMES = ("plain", "with space", 'quo"te', "back\\slash", "größe µ", "a-b", "1st", "<&>")
+HOSTILE_NAMES = (
+    "=cmd|' /C calc'!A0",
+    "+1",
+    "-x",
+    "@SUM(A1)",
+    "'quoted'",
+    "\ttab",
+    "<script>alert(1)</script>",
+    'a"; evil -> b; "',
+    "trailing\\",
+    "line\nbreak",
+    "semi;colon, comma",
+    "&lt; ]]>",
+    "\uff1d1+1",
+)
 
 
 def random_digraph(seed: int, names=ODD_NAMES) -> networkx.DiGraph:

@@ -100,7 +100,7 @@ def test_the_last_checkpoint_is_from_before_the_break(key, tmp_path):
 
 LONG_WALK = """
 import sys, time, pathlib, numpy, jax, jax.numpy as jnp
-from bayesdag import loop, monitors
+from bayesdag.runs import checkpoint, loop
 from tests.runs.test_loop import Walk
 
 class Slow:
@@ -111,10 +111,10 @@ class Slow:
         time.sleep(0.01)
 
 folder = pathlib.Path(sys.argv[1])
-keeper = monitors.Checkpoint(folder / "partial", {}, every=0.0)
+keeper = checkpoint.Checkpoint(folder / "partial", {}, every=0.0)
 loop._next_length = lambda length, seconds: 2
 done = loop.run(jax.random.key(3), Walk(), jnp.zeros(2), jnp.ones(()), loop.Schedule(50, 25, 2),
-                monitors.Together((keeper, Slow())))
+                checkpoint.MonitorGroup((keeper, Slow())))
 numpy.save(folder / "draws.npy", done.draws["x"])
 """
 

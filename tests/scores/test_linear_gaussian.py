@@ -175,8 +175,8 @@ def test_noise_scales_follow_their_density_and_weights_follow_the_noise(key, val
 
 def test_rejection_makes_even_a_coarse_grid_exact(key, monkeypatch):
     values, score = regression(2, 60, 2, 1.0), LinearGaussian(noise_scale=0.01)
-    monkeypatch.setattr(linear, "NODES_A_WIDTH", 0.5)
-    monkeypatch.setattr(linear, "ENVELOPE", 1.0)
+    monkeypatch.setattr(linear_gaussian, "NODES_A_WIDTH", 0.5)
+    monkeypatch.setattr(linear_gaussian, "ENVELOPE", 1.0)
     _, log_sigma = draws_of_last(key, values, score, 20_000)
     assert follows_its_density(log_sigma, values, score) > 1e-3
 

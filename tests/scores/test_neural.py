@@ -15,7 +15,7 @@ from bayesdag.scores._neural import (
     crossfit,
     heteroscedastic,
     network,
-    noise,
+    noise_shape,
     parameter_draws,
     surrogate,
     whitening,
@@ -81,7 +81,7 @@ def test_the_evidence_is_one_half_of_the_rows_and_the_other_given_it_by_hand():
         leverage = ((np.asarray(fit.inverse, float) @ slopes.T) ** 2).sum(axis=0)
         scale = float(fit.noise.scale[0]) * np.sqrt(1 + leverage)
         residual = np.asarray(new.target - network.means(fit.network, new.inputs), float)
-        degrees = noise.DEGREES[int(fit.noise.which[0])]
+        degrees = noise_shape.DEGREES[int(fit.noise.which[0])]
         total += stats.t.logpdf(residual, degrees, scale=scale).sum()
         total += marginal(fit, whitened, used)
         total -= (len(residual) + len(inputs)) * np.log(float(by.spread))
@@ -97,7 +97,7 @@ def log_odds(family):
 
 def marginal(fit, rows, used):
     """Laplace's approximation, in double precision and from its formula."""
-    network, degrees = fit.network, noise.DEGREES[int(fit.noise.which[0])]
+    network, degrees = fit.network, noise_shape.DEGREES[int(fit.noise.which[0])]
     residual = np.asarray(rows.target - network.means(network, rows.inputs), float)
 
     def log_likelihood(log_scale):
@@ -283,7 +283,7 @@ def test_what_was_scored_is_recalled_and_not_trained_again(monkeypatch):
     def refuse(*_):
         raise AssertionError("trained again")
 
-    monkeypatch.setattr(_crossfit, "score", refuse)
+    monkeypatch.setattr(crossfit, "score", refuse)
     again = SCORE.log_evidence(SCORE.recall(dataset(kinked_rows())), 3, sets("ab"))
     np.testing.assert_array_equal(before, again)
     with pytest.raises(AssertionError, match="trained again"):
@@ -395,7 +395,7 @@ def test_tailed_noise_is_students_distribution(degrees, key):
 @pytest.mark.parametrize("which", [0, 3, 4, 15, 27])
 def test_noise_that_leans_to_one_side_has_mean_zero_and_is_found(which, key):
     """Drawn by the noise, described by the score, integrated by hand."""
-    shape = {"log_degrees": noise.DEGREES[which], "log_skew": noise.SKEW[which]}
+    shape = {"log_degrees": noise_shape.DEGREES[which], "log_skew": noise_shape.SKEW[which]}
     params = {name: jnp.log(jnp.array([value])) for name, value in shape.items()}
     params["log_scale"] = jnp.log(jnp.array([0.5]))
     grid = np.sinh(np.linspace(-9, 9, 20_001))
@@ -404,15 +404,17 @@ def test_noise_that_leans_to_one_side_has_mean_zero_and_is_found(which, key):
     )
     assert integrate.trapezoid(density[:, 0], grid) == pytest.approx(1, abs=1e-3)
     assert integrate.trapezoid(density[:, 0] * grid, grid) == pytest.approx(0, abs=5e-3)
-    told = noise.log_density(jnp.asarray(grid, jnp.float32) / 0.5, jnp.asarray(which))
+    told = noise_shape.log_density(jnp.asarray(grid, jnp.float32) / 0.5, jnp.asarray(which))
     np.testing.assert_allclose(np.exp(told) / 0.5, density[:, 0], atol=1e-4)
     cumulative = integrate.cumulative_trapezoid(density[:, 0], grid, initial=0)
     drawn = np.asarray(SkewedStudentT().sample(params, key, (4000, 1)))[:, 0]
     assert stats.kstest(drawn, lambda x: np.interp(x, grid, cumulative)).pvalue > 1e-4
-    found, value = jax.jit(noise.fit)(jnp.asarray(drawn), jnp.ones(4000))
+    found, value = jax.jit(noise_shape.fit)(jnp.asarray(drawn), jnp.ones(4000))
     assert float(found.scale) == pytest.approx(0.5, rel=0.2)
     assert value >= np.log(np.interp(drawn, grid, density[:, 0])).sum() - 1
-    np.testing.assert_allclose(noise.SKEW[int(found.which)], noise.SKEW[which], rtol=0.4)
+    np.testing.assert_allclose(
+        noise_shape.SKEW[int(found.which)], noise_shape.SKEW[which], rtol=0.4
+    )
 
 
 def test_settings_that_make_no_sense_are_refused():

@@ -8,7 +8,7 @@ import pytest
 
 from bayesdag import random
 from bayesdag.data import Dataset, Scaling
-from bayesdag.exact import bitsets
+from bayesdag.exact import bitsets, graph_dp, order_dp
 from bayesdag.methods.exact import Exact
 from bayesdag.model.priors.density import DensityGrid
 from bayesdag.model.priors.fair import FairInDegree
@@ -24,7 +24,7 @@ OFF_DIAGONAL = ~np.eye(D, dtype=bool)
 def prior_graph(rng, exact: Exact) -> np.ndarray:
     """A DAG from the structure prior."""
     log_weights, penalty = exact.prior.components(D, exact.order_modular)
-    modular = order_modular if exact.order_modular else graph_modular
+    modular = order_dp if exact.order_modular else graph_dp
     sets = bitsets.members(D)
     tables = np.append(penalty, penalty[:, -1:], axis=1)[:, sets.sum(axis=1)]
     sums = [modular.sums(np.where(sets.T, -np.inf, table)) for table in tables]

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Int8
+from jaxtyping import Bool, Float, Int8, Shaped
 
 from bayesdag.data import Dataset
 from bayesdag.datasets._streams import stream
@@ -41,6 +41,9 @@ class Benchmark:
         test: fresh rows of the same distribution, in the units of `train`, or None.
         interventional: one set of rows for each variable that was set.
         truth: the generating model where it is known; None for measurements.
+        unknown: True where the truth of an entry is not known and must not be scored; None:
+            all of it is known.
+        environment: where each training row comes from, or None.
         description: one line for people.
         provenance: plain data that says where the rows come from.
     """
@@ -50,6 +53,8 @@ class Benchmark:
     test: Dataset | None = None
     interventional: tuple[Interventional, ...] = ()
     truth: Truth | None = None
+    unknown: Bool[np.ndarray, "d d"] | None = None
+    environment: Shaped[np.ndarray, " n"] | None = None
     description: str = ""
     provenance: dict[str, Any] = field(default_factory=dict)
 

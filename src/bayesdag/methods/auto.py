@@ -11,8 +11,9 @@ from bayesdag.knowledge import Constraints
 from bayesdag.methods.collapsed import Collapsed
 from bayesdag.methods.exact import Exact
 from bayesdag.posterior import Posterior
+from bayesdag.runs import durations
 from bayesdag.sgmcmc.chains import on_cpu
-from bayesdag.types import Key, Monitor
+from bayesdag.types import ExactDependence, Key, Monitor
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,7 @@ class Auto:
         Exact.supported_constraints & Collapsed.supported_constraints
     )
     supports_interventions: ClassVar[bool] = True
+    exact_dependence: ClassVar[ExactDependence] = "averaged"
     PRESETS: ClassVar[dict[str, "Auto"]]
 
     max_exact: int = 10
@@ -55,6 +57,7 @@ class Auto:
         """The posterior of the method that suits the data."""
         found = linearity(data)
         chosen, notes = self.choose(data.num_variables, found)
+        durations.announce(monitor, chosen, data.num_rows, data.num_variables)
         result = chosen(key, data, knowledge, monitor)
         provenance: dict[str, Any] = {
             **result.provenance,
@@ -75,7 +78,7 @@ class Auto:
         return self.collapsed, [f"chosen: collapsed, because {few}; {found.describe()}"]
 
     def _choose_curved(self, d: int, found: Linearity) -> tuple[Collapsed, list[str]]:
-        functions = type(self.curved.score).__name__.lower()
+        functions = type(self.curved.score).__module__.rpartition(".")[2]
         if d <= (self.max_curved if on_cpu() else self.max_curved_on_gpu):
             why = f"chosen: collapsed with {functions} functions, because {found.describe()}"
             return self.curved, [why]

@@ -18,7 +18,7 @@ from bayesdag.methods.collapsed import Collapsed
 from bayesdag.posterior import Posterior, merge
 from bayesdag.posterior.diagnostics import member
 from bayesdag.scores.neural import NeuralScore
-from bayesdag.types import Key, Method, Monitor, StatusReporter
+from bayesdag.types import Duration, ExactDependence, Key, Method, Monitor, StatusReporter, Timed
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,7 @@ class Averaged:
 
     supported_constraints: ClassVar[frozenset[str]] = Collapsed.supported_constraints
     supports_interventions: ClassVar[bool] = Collapsed.supports_interventions
+    exact_dependence: ClassVar[ExactDependence] = Collapsed.exact_dependence
     PRESETS: ClassVar[dict[str, "Averaged"]]
 
     methods: tuple[Method, ...] = (
@@ -50,6 +51,13 @@ class Averaged:
     def min_rows(self, d: int) -> int:
         """What the most demanding of them needs."""
         return max(method.min_rows(d) for method in self.methods)
+
+    def expected_duration(self, num_rows: int, num_variables: int) -> Duration:
+        """Those of all methods, one after the other."""
+        timed = [method for method in self.methods if isinstance(method, Timed)]
+        found = [method.expected_duration(num_rows, num_variables) for method in timed]
+        longest = max(found, default=Duration(0.0, ()))
+        return longest._replace(seconds=sum(one.seconds for one in found))
 
     def __call__(
         self, key: Key, data: Dataset, knowledge: Constraints, monitor: Monitor | None

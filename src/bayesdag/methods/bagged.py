@@ -20,7 +20,7 @@ from bayesdag.methods.collapsed import Collapsed
 from bayesdag.posterior import Posterior, merge
 from bayesdag.posterior.diagnostics import member
 from bayesdag.random import generator
-from bayesdag.types import Key, Method, Monitor, StatusReporter
+from bayesdag.types import Duration, ExactDependence, Key, Method, Monitor, StatusReporter, Timed
 
 
 @dataclass(frozen=True)
@@ -37,6 +37,7 @@ class Bagged:
 
     supported_constraints: ClassVar[frozenset[str]] = Collapsed.supported_constraints
     supports_interventions: ClassVar[bool] = Collapsed.supports_interventions
+    exact_dependence: ClassVar[ExactDependence] = Collapsed.exact_dependence
     PRESETS: ClassVar[dict[str, "Bagged"]]
 
     method: Method = Collapsed()
@@ -49,6 +50,15 @@ class Bagged:
     def min_rows(self, d: int) -> int:
         """What the method in the bags needs; a bag has as many rows as the data."""
         return self.method.min_rows(d)
+
+    def expected_duration(self, num_rows: int, num_variables: int) -> Duration:
+        """So many times that of the method in the bags."""
+        if not isinstance(self.method, Timed):
+            return Duration(0.0, ())
+        one = self.method.expected_duration(num_rows, num_variables)
+        return one._replace(
+            seconds=one.seconds * self.num_bags, faster=("fewer bags (num_bags)", *one.faster)
+        )
 
     def __call__(
         self, key: Key, data: Dataset, knowledge: Constraints, monitor: Monitor | None

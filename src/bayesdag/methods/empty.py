@@ -9,7 +9,7 @@ from bayesdag.data import Dataset
 from bayesdag.knowledge import Constraints
 from bayesdag.orders import baselines
 from bayesdag.posterior import Posterior
-from bayesdag.types import Key, Monitor
+from bayesdag.types import ExactDependence, Key, Monitor
 
 
 @dataclass(frozen=True)
@@ -24,6 +24,7 @@ class Empty:
 
     supported_constraints: ClassVar[frozenset[str]] = baselines.SUPPORTED_CONSTRAINTS
     supports_interventions: ClassVar[bool] = True
+    exact_dependence: ClassVar[ExactDependence] = "ignored"
 
     num_samples: int = 100
 

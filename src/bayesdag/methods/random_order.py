@@ -11,7 +11,7 @@ from bayesdag.knowledge import Constraints
 from bayesdag.orders import baselines
 from bayesdag.posterior import Posterior
 from bayesdag.random import generator
-from bayesdag.types import Key, Monitor
+from bayesdag.types import ExactDependence, Key, Monitor
 
 
 @dataclass(frozen=True)
@@ -30,6 +30,7 @@ class RandomOrder:
 
     supported_constraints: ClassVar[frozenset[str]] = baselines.SUPPORTED_CONSTRAINTS
     supports_interventions: ClassVar[bool] = True
+    exact_dependence: ClassVar[ExactDependence] = "ignored"
 
     num_samples: int = 100
 

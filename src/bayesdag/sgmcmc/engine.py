@@ -13,8 +13,22 @@ from bayesdag.model.energy import Energy, Gradient
 from bayesdag.model.priors.uniform import Uniform
 from bayesdag.posterior import Posterior
 from bayesdag.sgmcmc import dagspace
-from bayesdag.sgmcmc.chains import ChainContext
-from bayesdag.types import Array, Key, Keys, Mechanism, Monitor, Noise, Params, StructurePrior
+from bayesdag.sgmcmc.chains import ChainContext, on_cpu
+from bayesdag.types import (
+    Array,
+    Duration,
+    ExactDependence,
+    Key,
+    Keys,
+    Mechanism,
+    Monitor,
+    Noise,
+    Params,
+    StructurePrior,
+)
+
+# Seconds of one step of ten chains and 512 rows (`benchmarks/results`); one core, one H200.
+_STEP_AT_TWENTY, _STEP_AT_TWENTY_ON_GPU = 0.09, 0.0027
 
 
 class Engine(ABC):
@@ -25,17 +39,34 @@ class Engine(ABC):
     prior: StructurePrior
     sparsity: float | None
     potential_scale: float
+    num_chains: int
+    num_warmup: int
+    num_samples: int
+    thinning: int
+    batch_size: int
     free_absence: bool = False
 
     supported_constraints: ClassVar[frozenset[str]] = frozenset(
         {"required", "forbidden", "beliefs"}
     )
     supports_interventions: ClassVar[bool] = True
+    exact_dependence: ClassVar[ExactDependence] = "refused"
 
     def min_rows(self, d: int) -> int:
         """Ten: fewer say nothing about a noise scale."""
         del d
         return 10
+
+    def expected_duration(self, num_rows: int, num_variables: int) -> Duration:
+        """Steps times the time of one, which compiling precedes."""
+        steps = self.num_warmup + self.num_samples * self.thinning
+        share = min(num_rows, self.batch_size) / 512 * self.num_chains / 10
+        faster = ("fewer columns", "preset 'quick'", "method 'collapsed'")
+        if on_cpu():
+            step = _STEP_AT_TWENTY * share * (num_variables / 20) ** 2.3
+            return Duration(20.0 + steps * step, (*faster, "a GPU"))
+        step = _STEP_AT_TWENTY_ON_GPU * (num_variables / 20)
+        return Duration(20.0 + steps * step, faster, on_accelerator=True)
 
     def __call__(
         self, key: Key, data: Dataset, knowledge: Constraints, monitor: Monitor | None
