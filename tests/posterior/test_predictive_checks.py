@@ -87,9 +87,9 @@ def test_a_misfit_is_measured_in_nats_per_row(seed):
     """A Gaussian of twice the deviation loses log 2 - 3/8 nats to the noise of the data."""
     rng = np.random.default_rng(seed)
     draws = np.tile(norm.cdf(rng.normal(size=4000) / 2), (3, 1))
-    found = misfit.shape_gain(draws, misfit.random_folds(rng, 4000))
+    found = misfit.shape_gain(draws, misfit.folds_of(4000))
     assert found.value == pytest.approx(np.log(2) - 3 / 8, abs=3 * found.error + 0.01)
-    uniform = misfit.shape_gain(rng.random((3, 4000)), misfit.random_folds(rng, 4000))
+    uniform = misfit.shape_gain(rng.random((3, 4000)), misfit.folds_of(4000))
     assert -0.01 < uniform.value < 0.002
 
 

@@ -26,7 +26,6 @@ NODES, NODE_WEIGHTS = ((part + shift) / 2 for part, shift in zip(leggauss(40), (
 
 Uniforms = Float[np.ndarray, "s n"]
 Folds = Int[np.ndarray, " n"]
-Groups = Int[np.ndarray, "s n k"]
 
 
 class Gain(NamedTuple):
@@ -34,6 +33,18 @@ class Gain(NamedTuple):
 
     value: float
     error: float
+
+
+class Reasons(NamedTuple):
+    """What residuals may depend on: the values of d variables, then their residuals.
+
+    Attributes:
+        groups: number of the group of similar values that a row is in.
+        trends: polynomials of that number.
+    """
+
+    groups: Int[np.ndarray, "s n k"]
+    trends: Float[np.ndarray, "s n k m"]
 
 
 class Dependence(NamedTuple):
@@ -60,34 +71,39 @@ def shape_gain(u: Uniforms, folds: Folds) -> Gain:
 
 
 def dependence(
-    u: Uniforms, groups: Groups, allowed: Bool[np.ndarray, "s d"], folds: Folds
+    u: Uniforms,
+    reasons: Reasons,
+    allowed: Bool[np.ndarray, "s d"],
+    folds: Folds,
+    seen: Int[np.ndarray, " rows"],
 ) -> Dependence | None:
     """What the most telling non-descendant would gain; averaged over draws.
 
     It is chosen anew on the rows that are fitted in each fold: choosing costs nothing there.
 
     Args:
-        groups: the group of each row by every variable, and by its residuals (`groups_of`).
+        reasons: what the residuals may depend on.
         allowed: whether a variable is no descendant, per draw.
+        seen: the rows that count.
     """
     if not allowed.any():
         return None
     twice = np.concatenate([allowed, allowed], axis=1)
     phi = legendre(u, DEPENDENT_ORDER)
-    products = np.stack([_products(phi, groups, folds == f) for f in range(NUM_FOLDS)])
+    products = _products(phi, reasons.trends, folds, seen)
     whole = products.sum(axis=0)
     chosen = _strength(whole - products, twice).argmax(axis=1)
     suspect = int(_strength(whole[None], twice)[0].argmax())
     by_order = (whole[twice[:, suspect], :, suspect] ** 2).sum(axis=(0, 2))
     # A draw in which the chosen variable is a descendant claims nothing about it.
-    bins = np.stack([groups[:, :, k] for k in chosen])
-    gain = _cross_fitted(phi, bins, TREND, folds, twice[:, chosen].T)
+    bins = np.stack([reasons.groups[:, seen, k] for k in chosen])
+    gain = _cross_fitted(phi[:, :, seen], bins, TREND, folds[seen], twice[:, chosen].T)
     number, on_residual = suspect % allowed.shape[1], suspect >= allowed.shape[1]
     return Dependence(gain, number, on_residual, bool(by_order[1] > by_order[0]))
 
 
-def groups_of(x: Float[np.ndarray, "n d"], u: Float[np.ndarray, "s n d"]) -> Groups:
-    """Groups of rows with similar values, and with similar residuals; equal ones together.
+def reasons_of(x: Float[np.ndarray, "n d"], u: Float[np.ndarray, "s n d"]) -> Reasons:
+    """Groups of rows with similar values, and with similar residuals, of every variable.
 
     Both are needed. Values show what a function misses; the residuals of a cause show a
     hidden common cause, which the values of two causes in one another's shadow would not.
@@ -95,12 +111,13 @@ def groups_of(x: Float[np.ndarray, "n d"], u: Float[np.ndarray, "s n d"]) -> Gro
     inner = np.arange(1, NUM_GROUPS) / NUM_GROUPS
     by_value = [np.searchsorted(np.quantile(column, inner), column) for column in x.T]
     same = np.broadcast_to(np.stack(by_value, axis=1).astype(np.int8), u.shape)
-    return np.concatenate([same, (u * NUM_GROUPS).astype(np.int8)], axis=2)
+    groups = np.concatenate([same, (u * NUM_GROUPS).astype(np.int8)], axis=2)
+    return Reasons(groups, TREND.astype(np.float32)[groups])
 
 
-def random_folds(rng: np.random.Generator, num_rows: int) -> Folds:
-    """A fold for every row, all of nearly the same size."""
-    return rng.permutation(num_rows) % NUM_FOLDS
+def folds_of(num_rows: int) -> Folds:
+    """A fold for every row of a shuffled table: one block after the other."""
+    return np.arange(num_rows) * NUM_FOLDS // max(num_rows, 1)
 
 
 def legendre(u: np.ndarray, order: int) -> np.ndarray:
@@ -115,12 +132,22 @@ def legendre(u: np.ndarray, order: int) -> np.ndarray:
 TREND = legendre((np.arange(NUM_GROUPS) + 0.5) / NUM_GROUPS, TREND_ORDER).T
 
 
-def _products(phi: np.ndarray, groups: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """Sums over rows of phi_a(u) psi_m(x_k), as (s, a, k, m)."""
-    psi = TREND.astype(phi.dtype)[groups[:, rows]]
-    draws, _, k, trends = psi.shape
-    sums = phi[:, :, rows].swapaxes(0, 1) @ psi.reshape(draws, -1, k * trends)
-    return sums.reshape(draws, len(phi), k, trends)
+def _products(
+    phi: Float[np.ndarray, "a s n"],
+    trends: Float[np.ndarray, "s n k m"],
+    folds: Folds,
+    seen: Int[np.ndarray, " rows"],
+) -> Float[np.ndarray, "f s a k m"]:
+    """Sums over the rows of each fold of phi_a(u) psi_m(x_k)."""
+    draws, num_rows, k, orders = trends.shape
+    counted = np.zeros(num_rows, dtype=phi.dtype)
+    counted[seen] = 1
+    left, right = (phi * counted).swapaxes(0, 1), trends.reshape(draws, num_rows, k * orders)
+    # Folds are blocks, so that no row is copied.
+    ends = np.searchsorted(folds, np.arange(NUM_FOLDS + 1))
+    blocks = [slice(*ends[f : f + 2]) for f in range(NUM_FOLDS)]
+    sums = np.stack([left[:, :, block] @ right[:, block] for block in blocks])
+    return sums.reshape(NUM_FOLDS, draws, len(phi), k, orders)
 
 
 def _strength(products: np.ndarray, allowed: np.ndarray) -> Float[np.ndarray, "f k"]:

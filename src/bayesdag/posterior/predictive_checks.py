@@ -14,7 +14,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from scipy.special import ndtri
 
 from bayesdag import graphs as graph_facts
@@ -64,18 +64,22 @@ def check(key: Key, ensemble: Ensemble, data: Dataset) -> Check:
     params, graphs = ensemble.take(rng.choice(mass.size, size=num_draws, p=mass / mass.sum()))
     x = ensemble.model.scaling.apply(data.values)[rows]
     u = _uniforms(ensemble.engine, params, graphs, x)
-    # Entry [s, k, j]: k does not follow from j in draw s, so the noise of j must not show in it.
-    allowed = ~graph_facts.ancestors(graphs).swapaxes(1, 2) & ~np.eye(x.shape[1], dtype=bool)
-    groups = misfit.groups_of(x, u)
-    folds, observed = misfit.random_folds(rng, len(rows)), data.observed[rows]
-    variables = []
-    for j, name in enumerate(data.names):
-        seen = np.flatnonzero(observed[:, j])
-        one = partial(_check_variable, name, u[:, seen, j], groups[:, seen], allowed[:, :, j])
-        variables.append(one(graphs[:, :, j].mean(axis=0), data.names, folds[seen]))
+    reasons = misfit.reasons_of(x, u)
+    # What does not follow from a variable must not show its noise: entry [s, j, k].
+    allowed = ~graph_facts.ancestors(graphs) & ~np.eye(data.num_variables, dtype=bool)
     model = ensemble.model
     return Check(
-        tuple(variables),
+        tuple(
+            _check_variable(name, data.names, parents, u_j, reasons, allowed_j, observed)
+            for name, parents, u_j, allowed_j, observed in zip(
+                data.names,
+                graphs.mean(axis=0).T,
+                np.moveaxis(u, 2, 0),
+                np.moveaxis(allowed, 1, 0),
+                data.observed[rows].T,
+                strict=True,
+            )
+        ),
         linear=ensemble.is_linear,
         fixed_spread=not isinstance(model.mechanism, Heteroscedastic),
         gaussian=isinstance(model.noise, Gaussian),
@@ -84,19 +88,20 @@ def check(key: Key, ensemble: Ensemble, data: Dataset) -> Check:
 
 def _check_variable(
     name: str,
-    u: Float[np.ndarray, "s n"],
-    groups: np.ndarray,
-    allowed: np.ndarray,
-    parents: Float[np.ndarray, " d"],
     names: tuple[str, ...],
-    folds: np.ndarray,
+    parents: Float[np.ndarray, " d"],
+    u: Float[np.ndarray, "s n"],
+    reasons: misfit.Reasons,
+    allowed: Bool[np.ndarray, "s d"],
+    observed: Bool[np.ndarray, " n"],
 ) -> VariableCheck:
-    num_rows = u.shape[1]
-    if num_rows < FEWEST_ROWS:
-        return VariableCheck(name, num_rows)
-    shape = misfit.shape_gain(u, folds)
-    found = misfit.dependence(u, groups, allowed, folds)
-    told = VariableCheck(name, num_rows, shape.value, shape.error, moments=_normal_moments(u))
+    seen, folds = np.flatnonzero(observed), misfit.folds_of(len(observed))
+    if len(seen) < FEWEST_ROWS:
+        return VariableCheck(name, len(seen))
+    shape = misfit.shape_gain(u[:, seen], folds[seen])
+    moments = _normal_moments(u[:, seen])
+    told = VariableCheck(name, len(seen), shape.value, shape.error, moments=moments)
+    found = misfit.dependence(u, reasons, allowed, folds, seen)
     if found is None:
         return told
     return replace(
@@ -121,13 +126,11 @@ def _normal_moments(u: Float[np.ndarray, "s n"]) -> tuple[float, ...]:
 
 
 def _size(rng: np.random.Generator, data: Dataset) -> tuple[int, np.ndarray]:
-    """How many draws and which rows: the work is bounded, at the cost of draws first."""
+    """How many draws and which rows, shuffled: the work is bounded, draws are spared first."""
     n, d = data.num_rows, data.num_variables
     num_draws = int(np.clip(MOST_CELLS // (min(n, MOST_ROWS) * d), *NUM_DRAWS))
     num_rows = int(np.clip(MOST_CELLS // (num_draws * d), LEAST_ROWS, MOST_ROWS))
-    if n <= num_rows:
-        return num_draws, np.arange(n)
-    return num_draws, np.sort(rng.choice(n, size=num_rows, replace=False))
+    return num_draws, rng.permutation(n)[:num_rows]
 
 
 def _uniforms(
