@@ -41,7 +41,7 @@ class Auto:
     max_exact: int = 10
     max_curved: int = 20
     max_curved_on_gpu: int = 100
-    exact: Exact = Exact(score=Collapsed.score)
+    exact: Exact = Exact()
     collapsed: Collapsed = Collapsed()
     curved: Collapsed = Collapsed.PRESETS["neural"]
 

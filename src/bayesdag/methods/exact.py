@@ -25,6 +25,7 @@ from bayesdag.knowledge import Constraints
 from bayesdag.model.priors.density import DensityGrid
 from bayesdag.posterior import Posterior
 from bayesdag.random import generator
+from bayesdag.scores import in_words
 from bayesdag.scores.bge import BGe
 from bayesdag.types import Array, Duration, ExactDependence, Key, Monitor, Score, StructurePrior
 
@@ -211,7 +212,7 @@ class Exact:
         exact = "edge and path" if self._knows_paths(data.num_variables) else "edge"
         return {
             "model": f"{type(scm.mechanism).__name__} functions, {type(scm.noise).__name__} "
-            f"noise, integrated out ({type(self.score).__name__})",
+            f"noise, integrated out ({in_words(self.score)})",
             "prior": f"{reading}: {self.prior.describe()}",
             "temperature": 1.0,
             "independent": True,
