@@ -1,7 +1,6 @@
 """Runners other than a fit, and what a fit measures."""
 
 import sys
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -20,7 +19,7 @@ from bayesdag.model.mechanisms.linear import Linear
 
 SMALL = Synthetic(num_variables=4, edges_per_node=1, num_train=100, num_test=30)
 SHORT = BayesDAG(
-    num_chains=2, num_warmup=1, num_samples=1, thinning=1, batch_size=50, mechanism=Linear()
+    num_chains=2, num_warmup=0, num_samples=2, thinning=2, batch_size=50, mechanism=Linear()
 )
 
 
@@ -45,21 +44,27 @@ def test_a_search_is_measured_beside_the_score_of_the_truth():
     assert {"seconds", "cpu", "memory_gb", "unsure", "auroc"} <= set(found)
 
 
-def test_data_sets_of_one_shape_are_fitted_in_one_run_and_timed_by_step():
-    runner = Fit(replace(SHORT, num_warmup=4, num_samples=2), by_epoch=True)
+@pytest.fixture(scope="module")
+def chains() -> list[dict]:
+    """A short run of chains on two data sets at once."""
+    runner = Fit(SHORT, by_epoch=True)
     assert runner.together
-    one, other = runner.measure(trials(1, 2))
+    return runner.measure(trials(1, 2))
+
+
+def test_data_sets_of_one_shape_are_fitted_in_one_run_and_timed_by_step(chains):
+    one, other = chains
     assert one["seconds"] == other["seconds"]
-    assert one["expected_shd"] != other["expected_shd"] or one["nll"] != other["nll"]
-    assert one["steps"] == 6
+    assert one["nll"] != other["nll"]
+    assert one["steps"] == 4
     assert one["compile_seconds"] > one["step_seconds"] > 0
-    assert [row["epoch"] for row in one["series"]] == [1, 2]
+    assert [row["epoch"] for row in one["series"]] == [0, 1]
 
 
-def test_chains_that_start_at_the_truth_and_do_not_move_are_there():
-    (there,) = Fit(SHORT, from_truth=True).measure(trials(3))
-    (elsewhere,) = Fit(SHORT).measure(trials(3))
-    assert there["ancestor_f1"] > elsewhere["ancestor_f1"]
+def test_chains_that_start_at_the_truth_and_hardly_move_are_closer_to_it(chains):
+    there = Fit(SHORT, from_truth=True).measure(trials(1, 2))
+    for near, far in zip(there, chains, strict=True):
+        assert near["ancestor_auroc"] > far["ancestor_auroc"]
 
 
 def test_outcomes_count_every_pair_above_the_lowest_bin_once():
