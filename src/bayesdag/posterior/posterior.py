@@ -229,13 +229,9 @@ class Posterior:
         With evidence, edges of equal probability are ranked by `edge_evidence`.
         """
         tied = graph_queries.tied_edges(self.edge_matrix())
-        return graph_queries.edge_table(
-            *(self.graphs, self.weights, self.names, self.marginals, top, with_error),
-            variable=variable,
-            evidence=edge_evidence.matrix(self._ensemble, tied, self.summary)
-            if with_evidence
-            else None,
-        )
+        drawn = (self.graphs, self.weights, self.names, self.marginals)
+        found = edge_evidence.matrix(self._ensemble, tied, self.summary) if with_evidence else None
+        return graph_queries.edge_table(*drawn, top, with_error, variable=variable, evidence=found)
 
     def describe(self) -> list[str]:
         """What this posterior is of, in words: model, prior, draws and notes."""
