@@ -160,7 +160,7 @@ class Score(Protocol):
 class Hedging(Protocol):
     """A score that assumes something a posterior had better not depend on."""
 
-    def views(self) -> tuple[Any, ...]:
+    def noise_hypotheses(self) -> tuple[Any, ...]:
         """Scores under each assumption, with statistics in common; all count the same."""
         ...
 

@@ -154,7 +154,7 @@ class Collapsed:
         """This method under every assumption of its score; each draws its share."""
         if not isinstance(self.score, Hedging):
             return [self]
-        scores = self.score.views()
+        scores = self.score.noise_hypotheses()
         share = np.diff(np.linspace(0, self.num_samples, len(scores) + 1).round().astype(int))
         if not share.all():
             raise InputError(
@@ -210,9 +210,8 @@ class Collapsed:
         Beside the best of each stage (`provenance["search"]`; `bayesdag.log_scores` puts them
         together) it tells a shortfall of the search from one of the score.
         """
-        recall = getattr(self.score, "recall", self.score.prepare)  # what is dear to compute
         score = self._views()[0].score
-        scores = LocalScores(score, recall(data), knowledge)
+        scores = LocalScores(score, self.score.prepare(data), knowledge)
         prior = Components(*self.prior.components(data.num_variables))
         return pipeline.log_score(scores, prior, graph)
 
@@ -280,8 +279,8 @@ class Collapsed:
 
     def _words(self, data: Dataset, stats: Any) -> dict[str, Any]:
         scm, evidence = self.score.scm(data), type(self.score).__name__
-        views = self.score.views() if isinstance(self.score, Hedging) else ()
-        assumed = "; ".join(view.assumed for view in views)
+        views = self.score.noise_hypotheses() if isinstance(self.score, Hedging) else ()
+        assumed = "; ".join(view.describe_noise() for view in views)
         assumed = f" ({assumed}; in equal shares)" if len(views) > 1 else f" {assumed}".rstrip()
         reading = "order-modular" if self.order_modular else "graph-modular"
         return {

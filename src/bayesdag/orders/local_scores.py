@@ -49,23 +49,23 @@ class Screening(Protocol):
         """log evidence of node m with parents m: the more at once, the better."""
         ...
 
-    def promise(
+    def approximate_gain(
         self, stats: Any, nodes: Int[np.ndarray, " b"], parents: Bool[np.ndarray, "b d"]
     ) -> Float[np.ndarray, "b d"]:
         """Roughly what variable j adds to the log evidence of node b with parents b."""
         ...
 
-    def sketch(self, stats: Any) -> tuple[Any, Any]:
+    def surrogate(self, stats: Any) -> tuple[Any, Any]:
         """A cheap score of the same rows and its statistics: where to begin."""
         ...
 
-    def doubt(
+    def queue_retraining(
         self, stats: Any, nodes: Int[np.ndarray, " b"], parents: Bool[np.ndarray, "b d"]
     ) -> None:
         """Put into doubt all sets with one parent less than these."""
         ...
 
-    def settle(self, stats: Any) -> bool:
+    def retrain_queued(self, stats: Any) -> bool:
         """Train again what is in doubt; whether any score has changed since the last time."""
         ...
 
@@ -156,22 +156,22 @@ class LocalScores:
         """Roughly what each variable adds; -inf where it cannot be added."""
         assert self._dear
         possible = ~parents & ~self.knowledge.forbidden.T[nodes]
-        values = self._dear.promise(self.stats, nodes, parents)
+        values = self._dear.approximate_gain(self.stats, nodes, parents)
         return np.where(possible, values + self.knowledge.log_odds.T[nodes], -np.inf)
 
     def sketch(self) -> "LocalScores":
         """Scores that cost little and tell where a dear search should begin."""
         assert self._dear
-        return LocalScores(*self._dear.sketch(self.stats), self.knowledge)
+        return LocalScores(*self._dear.surrogate(self.stats), self.knowledge)
 
     def doubt(self, nodes: Int[np.ndarray, " b"], parents: Bool[np.ndarray, "b d"]) -> None:
         """Put all sets with one parent less into doubt, where scores are a matter of luck."""
         if self._dear:
-            self._dear.doubt(self.stats, nodes, parents)
+            self._dear.queue_retraining(self.stats, nodes, parents)
 
     def settle(self) -> bool:
         """Let a dear score think again; whether that has changed what it told before."""
-        return self._dear is not None and self._dear.settle(self.stats)
+        return self._dear is not None and self._dear.retrain_queued(self.stats)
 
     def of_graphs(self, graphs: Shaped[Array, "s d d"]) -> Float[np.ndarray, "s d"]:
         """Score of every node with its parents in each graph."""
