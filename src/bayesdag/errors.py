@@ -18,7 +18,7 @@ class FileFormatError(BayesdagError):
 
 
 class DivergenceError(BayesdagError):
-    """A chain left the numbers; the message names the step and the chain."""
+    """An energy is not finite; the message names the step and the chain."""
 
 
 class BayesdagWarning(UserWarning):

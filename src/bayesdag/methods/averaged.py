@@ -16,8 +16,9 @@ from bayesdag.errors import InputError
 from bayesdag.knowledge import Constraints
 from bayesdag.methods.collapsed import Collapsed
 from bayesdag.posterior import Posterior, merge
+from bayesdag.runs.checkpoint import recorder_of
 from bayesdag.scores.neural import NeuralScore
-from bayesdag.types import Key, Method, Monitor, StatusReporter
+from bayesdag.types import Key, Method, Monitor
 
 
 @dataclass(frozen=True)
@@ -54,14 +55,12 @@ class Averaged:
         self, key: Key, data: Dataset, knowledge: Constraints, monitor: Monitor | None
     ) -> Posterior:
         """All draws of all methods; each method counts the same."""
-        found = []
+        found, recorder = [], recorder_of(monitor)
         keys = jax.random.split(key, len(self.methods))
         for number, (own, method) in enumerate(zip(keys, self.methods, strict=True), start=1):
-            if isinstance(
-                monitor, StatusReporter
-            ):  # no more: the state of one is none of the whole's
-                monitor.report(f"model {number} of {len(self.methods)}")
-            found.append(method(own, data, knowledge, None))
+            recorder.report(f"model {number} of {len(self.methods)}")
+            scope = recorder.child(f"model {number}")
+            found.append(method(own, data, knowledge, scope))
         self._refuse_different(found)
         return dataclasses.replace(merge.chained(found), provenance=self._words(found))
 

@@ -19,7 +19,8 @@ from bayesdag.knowledge import Constraints
 from bayesdag.methods.collapsed import Collapsed
 from bayesdag.posterior import Posterior, merge
 from bayesdag.random import generator
-from bayesdag.types import Key, Method, Monitor, StatusReporter
+from bayesdag.runs.checkpoint import recorder_of
+from bayesdag.types import Key, Method, Monitor
 
 
 @dataclass(frozen=True)
@@ -53,15 +54,13 @@ class Bagged:
         self, key: Key, data: Dataset, knowledge: Constraints, monitor: Monitor | None
     ) -> Posterior:
         """All draws of all bags; each bag counts the same."""
-        found = []
+        found, recorder = [], recorder_of(monitor)
         for number, own in enumerate(jax.random.split(key, self.num_bags), start=1):
-            if isinstance(
-                monitor, StatusReporter
-            ):  # no more: the state of a bag is none of the whole's
-                monitor.report(f"bag {number} of {self.num_bags}")
+            recorder.report(f"bag {number} of {self.num_bags}")
+            scope = recorder.child(f"bag {number}")
             key_rows, key_fit = jax.random.split(own)
             rows = generator(key_rows).integers(data.num_rows, size=data.num_rows)
-            found.append(self.method(key_fit, _resampled(data, rows), knowledge, None))
+            found.append(self.method(key_fit, _resampled(data, rows), knowledge, scope))
         together = merge.chained(found)
         words = self._words(found[0].provenance)
         return dataclasses.replace(together, summary=data.summary(), provenance=words)

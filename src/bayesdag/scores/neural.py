@@ -9,7 +9,7 @@ layer, tails of the noise as the residuals show them, and a scale of the noise t
 on the parents. Posteriors under other assumptions on the noise: `noise_hypotheses`.
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Bool, Float, Int, Shaped
@@ -20,6 +20,7 @@ from bayesdag.model.mechanisms.networks import Networks
 from bayesdag.model.noises.skewed_student_t import SkewedStudentT
 from bayesdag.model.scm import SCM
 from bayesdag.random import generator
+from bayesdag.runs.checkpoint import recorder_of
 from bayesdag.scores import _sufficient_statistics
 from bayesdag.scores._neural import crossfit, network_cache
 from bayesdag.scores._neural.crossfit import Folds
@@ -28,7 +29,7 @@ from bayesdag.scores._neural.noise_forms import NoiseForm, noise_forms
 from bayesdag.scores._neural.parameter_draws import assembled
 from bayesdag.scores._neural.surrogate import AdditiveSurrogate, Moments
 from bayesdag.scores._neural.training import TrainingPlan
-from bayesdag.types import Key, Params, ParentSets
+from bayesdag.types import Key, Params, ParentSets, Recorder
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +46,7 @@ class NeuralStats:
     folds: Folds
     moments: Moments
     num_rows: int
-    cache: NetworkCache = field(default_factory=NetworkCache)
+    cache: NetworkCache
 
 
 @dataclass(frozen=True)
@@ -119,11 +120,16 @@ class NeuralScore:
         scale = "a scale that may depend on the parents" if self.heteroscedastic else "one scale"
         return f"of {scale}" + ", which may be skewed" * self.skewed
 
-    def prepare(self, data: Dataset) -> NeuralStats:
-        """The rows in folds, and an empty cache of networks."""
+    def prepare(self, data: Dataset, recorder: Recorder | None = None) -> NeuralStats:
+        """The rows in folds, and an empty cache of networks.
+
+        Args:
+            recorder: where trained networks are recorded, and recalled from.
+        """
         rng = np.random.default_rng(self.seed)
         folds = crossfit.fold(rng, data.scaled, data.observed, self._folds(data.num_rows))
-        return NeuralStats(folds, AdditiveSurrogate().prepare(data), data.num_rows)
+        cache = NetworkCache(recorder_of(recorder))
+        return NeuralStats(folds, AdditiveSurrogate().prepare(data), data.num_rows, cache)
 
     def log_evidence(
         self, stats: NeuralStats, node: int, parents: ParentSets

@@ -100,6 +100,10 @@ class Scored(NamedTuple):
     folds: FoldFits
 
 
+# The structure alone, to read recorded results with.
+SCORED = Scored(0, 0, 0, FoldFits(Network(0, 0, 0), 0, 0, NoiseFits(0, 0, 0), 0, 0, 0, 0))  # pyright: ignore
+
+
 class StartingNetworks(NamedTuple):
     """Networks to start from, for every family and fold; `known` says which mean something."""
 

@@ -13,12 +13,13 @@ import jax
 import numpy as np
 from jaxtyping import Float, Int, Int32
 
+from bayesdag.runs.checkpoint import fingerprint, pack, unpack_like
 from bayesdag.scores._neural import crossfit
 from bayesdag.scores._neural.crossfit import Families, FoldFits, Folds, Scored, StartingNetworks
 from bayesdag.scores._neural.network import Network
 from bayesdag.scores._neural.noise_forms import NoiseForm
 from bayesdag.scores._neural.training import TrainingPlan
-from bayesdag.types import ParentSets
+from bayesdag.types import ParentSets, Recorder
 
 Family = tuple[int, int]  # a node, and its parents as the bits of a number
 # Evidence that a further parent adds: between these bounds the smaller set is trained again from
@@ -57,12 +58,14 @@ class NetworkCache:
     must give equal results. It is shared by all noise models of the fit.
 
     Attributes:
+        recorder: where batches of trained families are recorded, and recalled from.
         trained: families.
         queue: families to train again with the next batch.
         consulted: families whose smaller sets were queued because of them, as they were then.
         changed: whether one was trained again, and better, since `retrained` was last called.
     """
 
+    recorder: Recorder
     trained: dict[Family, TrainedFamily] = field(default_factory=dict)
     queue: dict[Family, None] = field(default_factory=dict)
     consulted: dict[Family, TrainedFamily] = field(default_factory=dict)
@@ -103,10 +106,20 @@ class NetworkCache:
         for which, group in crossfit.families(*arrays_of(families, d)):
             relatives = [self._relatives(families[k], d) for k in which]
             starts = starting_networks(group, relatives, num_folds, plan.width)
-            scored = crossfit.score(folds, group, starts, plan)
+            scored = self._score(folds, group, starts, plan)
             for k, family in zip(which, _families_of(group, scored), strict=True):
                 self._keep_better(families[k], family)
         self.queue.update(self._beaten_by_little(fresh, forms))
+
+    def _score(
+        self, folds: Folds, group: Families, starts: StartingNetworks, plan: TrainingPlan
+    ) -> Scored:
+        """A batch of families, trained or recalled: its inputs say whether it is the same."""
+        name = f"trained {fingerprint(group, starts, plan)}"
+        recalled = self.recorder.recall(
+            name, lambda: pack(crossfit.score(folds, group, starts, plan))
+        )
+        return unpack_like(crossfit.SCORED, recalled)
 
     def _keep_better(self, family: Family, new: TrainedFamily) -> None:
         """Keep what is trained better; training rows decide."""

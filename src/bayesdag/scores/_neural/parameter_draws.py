@@ -1,5 +1,7 @@
 """From trained networks to the parameters of a causal model, with their uncertainty."""
 
+from typing import Any
+
 import numpy as np
 from jaxtyping import Float, Int
 from scipy.special import softmax
@@ -49,7 +51,7 @@ def _drawn(
     With A the curvature at the fit, the last layer given the hidden units is
     N(second, σ² A₂₂⁻¹); `last` is A₂₂.
     """
-    folds = family.folds
+    folds: Any = family.folds  # NumPy arrays, as all that is cached
     at = rng.integers(len(folds.spread), size=num)
     first, bias, second = (np.asarray(leaf, float)[at] for leaf in folds.networks)
     k, h = first.shape[1:]
