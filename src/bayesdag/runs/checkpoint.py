@@ -7,9 +7,10 @@ in the same bytes as one that was never interrupted.
 
 import hashlib
 import io
+import json
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -163,7 +164,7 @@ class Checkpoint:
         return located
 
     def _refuse_other_settings(self, theirs: dict[str, Any]) -> None:
-        mine = _as_read(self.settings)
+        mine = json.loads(json.dumps(self.settings))
         different = sorted(k for k in theirs.keys() | mine.keys() if theirs.get(k) != mine.get(k))
         if different:
             raise FileFormatError(
@@ -360,8 +361,3 @@ def _plain(leaf: Any) -> Any:
 
 def _is_key(leaf: Any) -> bool:
     return isinstance(leaf, jax.Array) and jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
-
-
-def _as_read(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings as they come back from a file."""
-    return journal.read_header(io.BytesIO(journal.header(settings)), "")

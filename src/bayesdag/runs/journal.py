@@ -11,7 +11,7 @@ import json
 import struct
 import zlib
 from collections.abc import Iterator, Mapping
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -40,7 +40,7 @@ def header(settings: Mapping[str, Any]) -> bytes:
     return MAGIC + _HEADER.pack(FORMAT, len(body), zlib.crc32(body)) + body
 
 
-def read_header(file: BinaryIO, name: str) -> dict[str, Any]:
+def read_header(file: io.BufferedIOBase, name: str) -> dict[str, Any]:
     """Settings of the run that a file belongs to; other files are refused."""
     start = file.read(len(MAGIC))
     if not start:
@@ -71,7 +71,7 @@ def record(name: str, arrays: Arrays) -> bytes:
     return line + struct.pack("<I", zlib.crc32(line)) + content
 
 
-def scan(file: BinaryIO, name: str) -> Iterator[Located]:
+def scan(file: io.BufferedIOBase, name: str) -> Iterator[Located]:
     """All whole records from the current position; a torn last one ends the list.
 
     The body of every record is read and checked, so that what is found can be trusted.
@@ -112,7 +112,7 @@ def _names(body: bytes) -> list[str]:
     return json.loads(body[4 : 4 + length])
 
 
-def _exactly(file: BinaryIO, length: int) -> bytes | None:
+def _exactly(file: io.BufferedIOBase, length: int) -> bytes | None:
     """The next bytes, or None where the file ends before them.
 
     A length beyond the end of the file is never asked for: it may be damage.
