@@ -63,7 +63,6 @@ def main(folder: Path, kind: str) -> None:
     make, method = KINDS[kind]
     fitting.Checkpoint = partial(Checkpoint, every=0.0, results_every=0.0)  # pyright: ignore
     crossfit._ROOM_ON_CPU = 50_000  # few families at once, as few are asked for
-    (folder / "began").touch()
     fitted = fitting.fit(make(), method, seed=3, checkpoint=folder / "partial")
     fitted.save(folder / "result.nc")
 

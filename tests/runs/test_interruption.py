@@ -16,7 +16,6 @@ LIMIT = 900  # seconds; a busy machine is slow to start Python
 
 def start(folder: Path, kind: str, cache: Path) -> subprocess.Popen:
     folder.mkdir(exist_ok=True)
-    (folder / "began").unlink(missing_ok=True)
     settings = {
         "JAX_COMPILATION_CACHE_DIR": str(cache),
         "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
@@ -25,47 +24,48 @@ def start(folder: Path, kind: str, cache: Path) -> subprocess.Popen:
     return subprocess.Popen(command, env=os.environ | settings)
 
 
-def wait_until(condition, process: subprocess.Popen) -> None:
-    while not condition() and process.poll() is None:
-        time.sleep(0.02)
+def kept(folder: Path) -> int:
+    """Bytes of the checkpoint so far."""
+    path = folder / "partial"
+    return path.stat().st_size if path.exists() else 0
 
 
 def finished(folder: Path) -> str:
     return hashlib.sha256((folder / "result.nc").read_bytes()).hexdigest()
 
 
-def undisturbed(folder: Path, kind: str, cache: Path) -> tuple[str, float]:
-    """Bytes of a fit that nobody kills, and how long it takes once it has begun."""
-    for number in ("cold", "warm"):  # the second finds compiled code, as the killed ones will
-        process = start(folder / number, kind, cache)
-        wait_until(lambda number=number: (folder / number / "began").exists(), process)
-        began = time.monotonic()
-        assert process.wait(LIMIT) == 0
-    assert finished(folder / "cold") == finished(folder / "warm")
-    return finished(folder / "warm"), time.monotonic() - began
+def killed(rng: np.random.Generator, folder: Path, kind: str, cache: Path, whole: int) -> bool:
+    """Start a fit and kill it at a random moment; whether it was still alive then."""
+    process = start(folder, kind, cache)
+    # A random share of what is left to be kept: a moment of the fit, however fast the machine.
+    moment = rng.uniform(kept(folder), whole)
+    while kept(folder) < moment and process.poll() is None:
+        time.sleep(0.005)
+    time.sleep(rng.uniform(0, 0.3))
+    alive = process.poll() is None
+    process.send_signal(signal.SIGKILL)
+    assert process.wait(LIMIT) in (0, -signal.SIGKILL)
+    return alive
 
 
-def kill_and_resume(tmp_path: Path, kind: str, num_kills: int, seed: int) -> None:
-    """Kill fits at random moments until that many were killed; each ends in the same bytes."""
+def kill_and_resume(tmp_path: Path, kind: str, num_kills: int, seed: int, most: int = 4) -> None:
+    """Kill fits at random moments until that many were killed; each ends in the same bytes.
+
+    One fit is killed `most` times at most, then left in peace.
+    """
     rng, cache = np.random.default_rng(seed), tmp_path / "cache"
-    (tmp_path / "whole").mkdir()
-    expected, seconds = undisturbed(tmp_path / "whole", kind, cache)
+    assert start(tmp_path / "whole", kind, cache).wait(LIMIT) == 0
+    expected, whole = finished(tmp_path / "whole"), kept(tmp_path / "whole")
     kills = attempts = 0
     while kills < num_kills:
-        folder = tmp_path / f"killed{attempts}"
+        folder, own = tmp_path / f"killed{attempts}", 0
         attempts += 1
         assert attempts < 5 * num_kills, "no fit lives long enough to be killed"
-        while not (folder / "result.nc").exists():
-            process = start(folder, kind, cache)
-            wait_until((folder / "began").exists, process)
-            if kills < num_kills:
-                time.sleep(rng.uniform(0, 0.9 * seconds))
-            else:
-                process.wait(LIMIT)
-            if process.poll() is None:
-                process.send_signal(signal.SIGKILL)
-                kills += 1
-            assert process.wait(LIMIT) in (0, -signal.SIGKILL)
+        while own < min(most, num_kills - kills) and not (folder / "result.nc").exists():
+            own += killed(rng, folder, kind, cache, whole)
+        kills += own
+        if not (folder / "result.nc").exists():
+            assert start(folder, kind, cache).wait(LIMIT) == 0
         assert finished(folder) == expected
 
 
