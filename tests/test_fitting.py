@@ -15,10 +15,12 @@ def test_a_method_may_be_a_name_or_an_object():
 
 
 def test_text_becomes_the_type_of_the_setting():
-    method = fitting.build_method("exact", num_samples="12", order_modular="false", score="linear")
+    method = fitting.build_method(
+        "exact", num_samples="12", order_modular="false", score="linear_gaussian"
+    )
     assert method.num_samples == 12
     assert method.order_modular is False
-    assert method.score == plugins.load("scores", "linear")()
+    assert method.score == plugins.load("scores", "linear_gaussian")()
 
 
 @pytest.mark.parametrize(
@@ -28,6 +30,18 @@ def test_text_becomes_the_type_of_the_setting():
 def test_text_of_the_wrong_kind_is_refused(setting, text, words):
     with pytest.raises(InputError, match=f"{setting} is.*{words}"):
         fitting.build_method("exact", **{setting: text})
+
+
+def test_settings_without_a_default_are_read_by_their_annotation():
+    assert fitting.build_method("bayesdag", sparsity="3").sparsity == 3.0
+    assert fitting.build_method("bayesdag", sparsity="none").sparsity is None
+    assert fitting.build_method("auto", num_samples="7").num_samples == 7
+    with pytest.raises(InputError, match="sparsity is a number, or none, not 'much'"):
+        fitting.build_method("bayesdag", sparsity="much")
+    with pytest.raises(InputError, match="'auto' has no setting 'sparsity'; it has: max_exact"):
+        fitting.build_method("auto", sparsity="3")
+    with pytest.raises(InputError, match="collapsed cannot be given as text"):
+        fitting.build_method("auto", collapsed="quick")
 
 
 def test_unknown_names_are_refused_with_the_list():

@@ -38,7 +38,7 @@ def killed(rng: np.random.Generator, folder: Path, kind: str, cache: Path, whole
     """Start a fit and kill it at a random moment; whether it was still alive then."""
     process = start(folder, kind, cache)
     # A random share of what is left to be kept: a moment of the fit, however fast the machine.
-    moment = rng.uniform(kept(folder), whole)
+    moment = kept(folder) + rng.uniform(0, max(whole - kept(folder), 0))
     while kept(folder) < moment and process.poll() is None:
         time.sleep(0.005)
     time.sleep(rng.uniform(0, 0.3))
