@@ -20,6 +20,10 @@ class FileFormatError(BayesdagError):
     """A file is not a result of this package, is damaged, or is newer than it."""
 
 
+class WriteError(BayesdagError, OSError):
+    """A file cannot be written: no room, no permission, or another run writes it."""
+
+
 class DivergenceError(BayesdagError):
     """The energy of a chain is not finite; the message names the step and the chain."""
 

@@ -4,7 +4,8 @@ Conventions, everywhere: `graph[i, j] = 1` means i -> j. Dimensions: `n` rows, `
 `b` batch, `c` chains, `s` draws. `energy` is U = -log joint and `grad` its gradient.
 """
 
-from typing import Any, Protocol, runtime_checkable
+from enum import Enum
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import jaxtyping
 import numpy as np
@@ -26,6 +27,18 @@ Rows = Float[Array, "n d"]
 ParentSets = Bool[np.ndarray, "m d"]
 # Of a structure prior: log weights of its components, and their penalties by in-degree.
 Components = tuple[Float[np.ndarray, " c"], Float[np.ndarray, "c d"]]
+
+
+class ExactDependence(Enum):
+    """What a method does with columns that determine one another.
+
+    Results are averaged over which column is computed from which; or ignored, by what claims
+    nothing about causes; or such data are refused.
+    """
+
+    AVERAGED = "averaged"
+    IGNORED = "ignored"
+    REFUSED = "refused"
 
 
 @runtime_checkable
@@ -207,8 +220,40 @@ class Monitor(Protocol):
 class StatusReporter(Protocol):
     """A monitor that also wants to hear of work that is not counted in steps."""
 
-    def report(self, words: str) -> None:
-        """What is being done, and how much of it is done."""
+    def report(self, words: str, done: int | None = None, total: int | None = None) -> None:
+        """What is being done, and how much of it is done, where that can be counted."""
+        ...
+
+
+@runtime_checkable
+class Announcer(Protocol):
+    """A monitor that has a line of its own for what is said once."""
+
+    def announce(self, words: str) -> None:
+        """Say it at once."""
+        ...
+
+
+class Duration(NamedTuple):
+    """How long a fit typically takes.
+
+    Attributes:
+        seconds: on two cores, or on one accelerator.
+        faster: what would make it faster, in words.
+        on_accelerator: whether an accelerator does the work.
+    """
+
+    seconds: float
+    faster: tuple[str, ...]
+    on_accelerator: bool = False
+
+
+@runtime_checkable
+class Timed(Protocol):
+    """A method that knows how long it takes."""
+
+    def expected_duration(self, num_rows: int, num_variables: int) -> Duration:
+        """Typical duration of a fit of so many rows and variables."""
         ...
 
 
@@ -229,6 +274,11 @@ class Method(Protocol):
     @property
     def supports_interventions(self) -> bool:
         """Whether cells that were set leave the likelihood."""
+        ...
+
+    @property
+    def exact_dependence(self) -> ExactDependence:
+        """What becomes of columns that determine one another."""
         ...
 
     def min_rows(self, d: int) -> int:

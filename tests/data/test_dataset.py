@@ -198,6 +198,7 @@ def test_the_summary_is_plain_data_without_rows():
     assert summary["num_rows"] == 300
     assert summary["num_rows_with_interventions"] == 5
     assert summary["columns"]["crop"]["num_set"] == 5
+    assert summary["columns"]["crop"]["num_distinct"] == frame["crop"].nunique()
     for column in NAMES:
         numbers = summary["columns"][column]
         assert all(type(value) in (int, float) for value in numbers.values())

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float
 
-from bayesdag.data import sortability, validation
+from bayesdag.data import dependence, sortability, validation
+from bayesdag.data.dependence import Dependences
 from bayesdag.data.scaling import Scaling, frozen
 from bayesdag.errors import InputError, did_you_mean
 
@@ -35,6 +36,8 @@ class Dataset:
     names: tuple[str, ...]
     interventions: Bool[np.ndarray, "n d"] | None = None
     scaling: Scaling = field(default=None)  # pyright: ignore[reportAssignmentType]
+    # Whether `read` has warned of these data already: nobody wants to be told twice.
+    is_checked: bool = field(default=False, init=False, repr=False)
 
     def __post_init__(self) -> None:
         validation.refuse_bad_form(self.values, self.names, self.interventions)
@@ -68,6 +71,11 @@ class Dataset:
         return frozen(~self.interventions, np.bool_)
 
     @cached_property
+    def dependences(self) -> Dependences:
+        """Columns that determine one another, up to rounding."""
+        return dependence.find(self.values, self.names, self.observed)
+
+    @cached_property
     def hash(self) -> str:
         """SHA-256 of shape, names, values and mask; the scaling is not part of it."""
         digest = hashlib.sha256(repr((self.values.shape, self.names)).encode())
@@ -83,6 +91,7 @@ class Dataset:
             "sd": self.values.std(axis=0),
             "min": self.values.min(axis=0),
             "max": self.values.max(axis=0),
+            "num_distinct": np.array([np.unique(column).size for column in self.values.T]),
             "skewness": validation.skewness(self.values),
             "r_squared": sortability.r_squared(self.values),
             "num_set": (~self.observed).sum(axis=0),
@@ -118,8 +127,13 @@ def read(source: object, *, interventions: object = None, scaling: str | None = 
         data = replace(source, interventions=_mask(interventions, source.names, source.num_rows))
     else:
         data = source
-    validation.check(data.values, data.names, data.interventions)
-    return data if scaling is None else replace(data, scaling=Scaling.of(data.values, scaling))
+    if not data.is_checked or interventions is not None:
+        validation.check(data.values, data.names, data.interventions)
+        validation.warn_of_dependences(data.dependences)
+    if scaling is not None:
+        data = replace(data, scaling=Scaling.of(data.values, scaling))
+    object.__setattr__(data, "is_checked", True)
+    return data
 
 
 def check_rows(data: Dataset, needed: int, method_name: str) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy import stats
 
-from bayesdag.data import Dataset
+from bayesdag.data import Dataset, _exact_fit
 
 # Chance of calling linear Gaussian data nonlinear.
 LEVEL = 0.001
@@ -44,14 +44,26 @@ class Linearity(NamedTuple):
         found = np.flatnonzero((self.p_value < LEVEL) & (self.gain > LEAST_GAIN))
         return [self.names[i] for i in found[np.argsort(-self.gain[found], kind="stable")]]
 
+    def _negligible(self) -> str:
+        """How little curves explain, and whether chance explains it."""
+        significant = self.p_value < LEVEL
+        if not significant.any():
+            return (
+                "curves of other variables explain no more than chance beyond linear regression "
+                f"(smallest corrected p-value {self.p_value.min():.2g})"
+            )
+        most = int(np.argmax(np.where(significant, self.gain, -1.0)))
+        return (
+            f"curves of other variables explain at most {self.gain[most]:.1%} of what linear "
+            f"regression leaves of any variable (threshold {LEAST_GAIN:.1%}), although "
+            f"significantly (corrected p-value {self.p_value[most]:.2g})"
+        )
+
     def describe(self) -> str:
         """The verdict in words, with the figure that decided."""
         curved = self.curved
         if not curved:
-            return (
-                "the data look linear: curves of other variables explain nothing beyond linear "
-                f"regression (smallest corrected p-value {self.p_value.min():.2g})"
-            )
+            return f"the data look linear: {self._negligible()}"
         worst = self.names.index(curved[0])
         more = f" and {len(curved) - 1} more" if len(curved) > 1 else ""
         return (
@@ -62,21 +74,52 @@ class Linearity(NamedTuple):
 
 
 def linearity(data: Dataset) -> Linearity:
-    """The test for all variables, each over the rows in which nobody set it."""
+    """The test for all variables, each over the rows in which nobody set it.
+
+    Where columns determine one another linearly, each is tested against all the others; where
+    they do so in another way, not at all: a product is no sign of nonlinear causes.
+    """
     d = data.num_variables
-    results = [_curvature(data.scaled[data.observed[:, i]], i) for i in range(d)]
+    units = [_exact_fit.resolution(column) for column in data.values.T]
+    rounding = np.array(units) / data.scaling.scale / np.sqrt(12)
+    results = [
+        _curvature(data.scaled[data.observed[:, i]][:, kept], kept.index(i), rounding[kept])
+        for i, kept in enumerate(_tested_with(data))
+    ]
     p_value, gain = (np.array(column) for column in zip(*results, strict=True))
     return Linearity(np.minimum(1.0, p_value * d), gain, data.names)
 
 
-def _curvature(rows: Float[np.ndarray, "n d"], node: int) -> tuple[float, float]:
-    """p-value and adjusted share of the residual variance that curves explain."""
+def _tested_with(data: Dataset) -> list[list[int]]:
+    """For each variable itself and those whose curves are tried."""
+    every = list(range(data.num_variables))
+    kept = [every] * len(every)
+    for group in data.dependences.groups:
+        linear = all(relation.linear for relation in data.dependences.relations_of(group))
+        for i in group:
+            kept[i] = [j for j in every if j not in group or j == i] if linear else [i]
+    return kept
+
+
+def _curvature(
+    rows: Float[np.ndarray, "n d"],
+    node: int,
+    rounding: Float[np.ndarray, " d"] | None = None,
+) -> tuple[float, float]:
+    """p-value and adjusted share of the residual variance that curves explain.
+
+    Args:
+        rounding: standard deviation of the rounding error of each column; residuals of no
+            more than that show no curves.
+    """
     others = _predictors(rows, node)
     if len(others) == 0 or len(rows) < 30:
         return 1.0, 0.0
     linear = np.column_stack([np.ones(len(rows)), rows[:, others]])
     curves = _curves(rows[:, others])
     left = _residual(linear, rows[:, node])
+    if rounding is not None and _is_rounding(left, rows, node, others, rounding):
+        return 1.0, 0.0
     both = np.column_stack([linear, curves])
     rest = _residual(both, rows[:, node])
     extra, free = curves.shape[1], len(rows) - both.shape[1]
@@ -85,6 +128,15 @@ def _curvature(rows: Float[np.ndarray, "n d"], node: int) -> tuple[float, float]
     ratio = ((left @ left - rest @ rest) / extra) / (rest @ rest / free)
     gain = 1 - (rest @ rest / free) / (left @ left / (free + extra))
     return float(stats.f.sf(ratio, extra, free)), float(max(gain, 0.0))
+
+
+def _is_rounding(
+    left: np.ndarray, rows: np.ndarray, node: int, others: np.ndarray, rounding: np.ndarray
+) -> bool:
+    """Whether linear regression leaves no more than rounding of its columns explains."""
+    weights = _exact_fit.least_squares(rows[:, others], rows[:, node]).weights[1:]
+    explained = rounding[node] ** 2 + weights**2 @ rounding[others] ** 2
+    return bool(left @ left / len(left) <= _exact_fit.TIMES_ROUNDING * explained)
 
 
 def _predictors(rows: Float[np.ndarray, "n d"], node: int) -> Int[np.ndarray, " k"]:

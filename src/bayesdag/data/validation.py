@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 from jaxtyping import Bool, Float, Shaped
 
+from bayesdag.data.dependence import Dependences
 from bayesdag.errors import BayesdagWarning, InputError
 
 NEAR_COPY = 0.999
@@ -18,6 +19,11 @@ VERY_SKEWED = 3.0
 ROWS_PER_VARIABLE = 10
 _EPSILON = float(np.finfo(np.float64).eps)
 _LARGEST = 1e150
+
+_DEPENDENCE = (
+    "the data cannot say which way arrows between them point, nor on which of them others act: "
+    "drop those that you know to be computed from the others"
+)
 
 Names = tuple[str, ...]
 Values = Float[np.ndarray, "n d"]
@@ -76,6 +82,12 @@ def check(values: Values, names: Names, mask: Mask | None = None) -> None:
         *_never_observed(values, names, mask),
     ):
         warnings.warn(message, BayesdagWarning, stacklevel=3)
+
+
+def warn_of_dependences(found: Dependences) -> None:
+    """Warns of columns that determine one another."""
+    for sentence in found.describe():
+        warnings.warn(f"{sentence}; {_DEPENDENCE}", BayesdagWarning, stacklevel=3)
 
 
 def skewness(values: Values) -> Float[np.ndarray, " d"]:

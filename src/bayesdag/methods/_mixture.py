@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from bayesdag.data import Dataset
 from bayesdag.errors import InputError
 from bayesdag.knowledge import Constraints
-from bayesdag.posterior import Posterior, merge
+from bayesdag.posterior import Posterior, diagnostics, merge
 from bayesdag.types import Key, Method, Monitor, StatusReporter
 
 
@@ -57,15 +57,10 @@ def _monitor_of(member: Member, monitor: Monitor | None) -> Monitor | None:
 
 
 def _record(member: Member, posterior: Posterior) -> dict[str, Any]:
-    """What the result says about one member."""
-    found = posterior.diagnostics()
-    return {
-        "name": member.name,
-        "model": posterior.provenance["model"],
-        "converged": found.converged,
-        "verdict": found.verdict,
-        "notes": list(posterior.provenance.get("notes", [])),
-    }
+    """What the result says about one member; its chains are judged with it."""
+    told = posterior.provenance
+    judged = diagnostics.member(member.name, posterior.num_chains, told)
+    return {**judged, "model": told["model"], "notes": list(told.get("notes", []))}
 
 
 def _provenance(
@@ -73,14 +68,7 @@ def _provenance(
 ) -> dict[str, Any]:
     models = "; ".join(dict.fromkeys(str(member["model"]) for member in members))
     kept = {name: found[0].provenance[name] for name in ("prior", "temperature")}
-    unmixed = [f"{m['name']}: {m['verdict']}" for m in members if m["converged"] is False]
-    return {
-        "model": models,
-        **kept,
-        "independent": True,
-        "members": members,
-        "notes": [note, *unmixed],
-    }
+    return {"model": models, **kept, "members": members, "notes": [note]}
 
 
 def _refuse_different(found: Sequence[Posterior]) -> None:

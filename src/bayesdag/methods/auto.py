@@ -11,8 +11,9 @@ from bayesdag.knowledge import Constraints
 from bayesdag.methods.collapsed import Collapsed
 from bayesdag.methods.exact import Exact
 from bayesdag.posterior import Posterior
+from bayesdag.runs import durations
 from bayesdag.sgmcmc.chains import on_cpu
-from bayesdag.types import Key, Monitor
+from bayesdag.types import ExactDependence, Key, Monitor
 
 
 @dataclass(frozen=True)
@@ -34,12 +35,13 @@ class Auto:
 
     supported_constraints = Exact.supported_constraints & Collapsed.supported_constraints
     supports_interventions = True
+    exact_dependence = ExactDependence.AVERAGED
     PRESETS: ClassVar[dict[str, "Auto"]]
 
     max_exact: int = 10
     max_curved: int = 20
     max_curved_on_gpu: int = 100
-    exact: Exact = Exact(score=Collapsed.score)
+    exact: Exact = Exact()
     collapsed: Collapsed = Collapsed()
     curved: Collapsed = Collapsed.PRESETS["neural"]
 
@@ -53,6 +55,7 @@ class Auto:
         """The posterior of the method that suits the data."""
         found = linearity(data)
         chosen, notes = self.choose(data.num_variables, found)
+        durations.announce(monitor, chosen, data.num_rows, data.num_variables)
         result = chosen(key, data, knowledge, monitor)
         provenance: dict[str, Any] = {
             **result.provenance,
@@ -73,7 +76,7 @@ class Auto:
         return self.collapsed, [f"chosen: collapsed, because {few}; {found.describe()}"]
 
     def _choose_curved(self, d: int, found: Linearity) -> tuple[Collapsed, list[str]]:
-        functions = type(self.curved.score).__name__.lower()
+        functions = type(self.curved.score).__module__.rpartition(".")[2]
         if d <= (self.max_curved if on_cpu() else self.max_curved_on_gpu):
             why = f"chosen: collapsed with {functions} functions, because {found.describe()}"
             return self.curved, [why]

@@ -19,7 +19,7 @@ from bayesdag.methods._mixture import Member
 from bayesdag.methods.collapsed import Collapsed
 from bayesdag.posterior import Posterior
 from bayesdag.scores.neural import NeuralScore
-from bayesdag.types import Key, Method, Monitor
+from bayesdag.types import Duration, ExactDependence, Key, Method, Monitor, Timed
 
 
 @dataclass(frozen=True)
@@ -27,8 +27,8 @@ class Averaged:
     """Posteriors of several methods, averaged: certain only where all of them are.
 
     They must describe functions and noise alike, as `collapsed` does with different settings
-    of one score. The chains of one method follow those of another in the result; different
-    methods are not expected to agree, so the verdict on each method is kept with it.
+    of one score. The chains of one method follow those of another in the result, and are judged
+    by whether they agree with each other; different methods need not agree.
 
     Attributes:
         methods: whose posteriors are averaged, with equal weights. By default neural
@@ -56,9 +56,22 @@ class Averaged:
         """Whether all methods do."""
         return all(method.supports_interventions for method in self.methods)
 
+    @property
+    def exact_dependence(self) -> ExactDependence:
+        """Averaged over where all methods do that; refused where one does not."""
+        able = all(method.exact_dependence == ExactDependence.AVERAGED for method in self.methods)
+        return ExactDependence.AVERAGED if able else ExactDependence.REFUSED
+
     def min_rows(self, d: int) -> int:
         """What the most demanding of them needs."""
         return max(method.min_rows(d) for method in self.methods)
+
+    def expected_duration(self, num_rows: int, num_variables: int) -> Duration:
+        """Those of all methods, one after the other."""
+        timed = [method for method in self.methods if isinstance(method, Timed)]
+        found = [method.expected_duration(num_rows, num_variables) for method in timed]
+        longest = max(found, default=Duration(0.0, ()))
+        return longest._replace(seconds=sum(one.seconds for one in found))
 
     def __call__(
         self, key: Key, data: Dataset, knowledge: Constraints, monitor: Monitor | None
@@ -73,7 +86,7 @@ class Averaged:
         ]
         note = (
             f"the average of {num} posteriors, each of another method with the same data; "
-            "methods are not expected to agree, the verdict on each is kept with it"
+            "chains are compared within each method"
         )
         return _mixture.fit(members, knowledge, monitor, note)
 

@@ -22,15 +22,15 @@ from bayesdag.methods._mixture import Member
 from bayesdag.methods.collapsed import Collapsed
 from bayesdag.posterior import Posterior
 from bayesdag.random import generator
-from bayesdag.types import Key, Method, Monitor
+from bayesdag.types import Duration, ExactDependence, Key, Method, Monitor, Timed
 
 
 @dataclass(frozen=True)
 class Bagged:
     """Posteriors of bootstrap samples of the rows, averaged: slower, and less certain.
 
-    The chains of one bag follow those of another in the result. They belong to different
-    samples, so they are not expected to agree; the verdict on each bag is kept with it.
+    The chains of one bag follow those of another in the result, and are judged by whether they
+    agree with each other. Bags are samples of different rows and need not agree.
 
     Attributes:
         method: fitted to each bag.
@@ -56,9 +56,23 @@ class Bagged:
         """Whether the method in the bags does."""
         return self.method.supports_interventions
 
+    @property
+    def exact_dependence(self) -> ExactDependence:
+        """What the method in the bags does."""
+        return self.method.exact_dependence
+
     def min_rows(self, d: int) -> int:
         """What the method in the bags needs; a bag has as many rows as the data."""
         return self.method.min_rows(d)
+
+    def expected_duration(self, num_rows: int, num_variables: int) -> Duration:
+        """So many times that of the method in the bags."""
+        if not isinstance(self.method, Timed):
+            return Duration(0.0, ())
+        one = self.method.expected_duration(num_rows, num_variables)
+        return one._replace(
+            seconds=one.seconds * self.num_bags, faster=("fewer bags (num_bags)", *one.faster)
+        )
 
     def __call__(
         self, key: Key, data: Dataset, knowledge: Constraints, monitor: Monitor | None
@@ -66,7 +80,7 @@ class Bagged:
         """All draws of all bags; each bag has the same weight."""
         note = (
             f"the average of {self.num_bags} posteriors, each of a bootstrap sample of the rows; "
-            "bags are not expected to agree, the verdict on each is kept with it"
+            "chains are compared within each bag"
         )
         together = _mixture.fit(list(self._bags(key, data)), knowledge, monitor, note)
         return dataclasses.replace(together, summary=data.summary())

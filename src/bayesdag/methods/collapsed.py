@@ -28,9 +28,21 @@ from bayesdag.orders.prior import Components
 from bayesdag.orders.search import Found
 from bayesdag.posterior import Posterior
 from bayesdag.runs import loop
+from bayesdag.scores import in_words
 from bayesdag.scores.bge import BGe
 from bayesdag.scores.neural import NeuralScore
-from bayesdag.types import Array, Hedging, Key, Monitor, Params, Score, StructurePrior
+from bayesdag.sgmcmc.chains import on_cpu
+from bayesdag.types import (
+    Array,
+    Duration,
+    ExactDependence,
+    Hedging,
+    Key,
+    Monitor,
+    Params,
+    Score,
+    StructurePrior,
+)
 
 # Ladders a chain times variables: look-ups are cheap while few replicas share the cache.
 _LADDERS_TIMES_VARIABLES = 320
@@ -40,6 +52,9 @@ _TRIAL_DRAWS = 300
 _BESIDE_CORE = 7
 _BESIDE_CORE_IF_DEAR = 4
 _MIN_ROWS = 10
+# Typical times on two cores or on one H200, of `experiments/results/nonlinear.json`.
+_SECONDS_A_VARIABLE = 0.8
+_NEURAL_SECONDS_AT_TEN, _NEURAL_SECONDS_AT_TEN_ON_GPU = 240.0, 8.0
 
 
 class _Part(NamedTuple):
@@ -87,9 +102,10 @@ class Collapsed:
 
     supported_constraints = frozenset({"required", "forbidden", "beliefs"})
     supports_interventions = True
+    exact_dependence = ExactDependence.AVERAGED
     PRESETS: ClassVar[dict[str, "Collapsed"]]
 
-    score: Score = BGe(alpha_mu=0.1)
+    score: Score = BGe()
     prior: StructurePrior = DensityGrid()
     order_modular: bool = True
     num_chains: int = 4
@@ -115,6 +131,20 @@ class Collapsed:
         """The evidence is exact for any number of rows; fewer than this say nothing."""
         del d
         return _MIN_ROWS
+
+    def expected_duration(self, num_rows: int, num_variables: int) -> Duration:
+        """Of the search above all; the number of rows hardly matters."""
+        del num_rows
+        quick = min(1.0, self.num_starts * self.max_rounds / 10)
+        if not isinstance(self.score, Screening):
+            seconds = quick * _SECONDS_A_VARIABLE * num_variables
+            return Duration(seconds, ("fewer columns", "preset 'quick'"))
+        faster = ("fewer columns", "linear functions (method 'collapsed')")
+        if on_cpu():
+            seconds = quick * _NEURAL_SECONDS_AT_TEN * (num_variables / 10) ** 1.7
+            return Duration(seconds, (*faster, "preset 'quick'", "a GPU"))
+        seconds = quick * _NEURAL_SECONDS_AT_TEN_ON_GPU * (num_variables / 10) ** 1.45
+        return Duration(seconds, (*faster, "preset 'quick'"), on_accelerator=True)
 
     def __call__(
         self, key: Key, data: Dataset, knowledge: Constraints, monitor: Monitor | None
@@ -277,7 +307,7 @@ class Collapsed:
         return weights / weights.mean(), [note]
 
     def _words(self, data: Dataset, stats: Any) -> dict[str, Any]:
-        scm, evidence = self.score.scm(data), type(self.score).__name__
+        scm, evidence = self.score.scm(data), in_words(self.score)
         views = self.score.views() if isinstance(self.score, Hedging) else ()
         assumed = "; ".join(view.assumed for view in views)
         assumed = f" ({assumed}; in equal shares)" if len(views) > 1 else f" {assumed}".rstrip()

@@ -8,7 +8,7 @@ from bayesdag.data import Dataset
 from bayesdag.knowledge import Constraints
 from bayesdag.orders import baselines
 from bayesdag.posterior import Posterior
-from bayesdag.types import Key, Monitor
+from bayesdag.types import ExactDependence, Key, Monitor
 
 
 @dataclass(frozen=True)
@@ -23,6 +23,7 @@ class Empty:
 
     supported_constraints = baselines.SUPPORTED_CONSTRAINTS
     supports_interventions = True
+    exact_dependence = ExactDependence.IGNORED
 
     num_samples: int = 100
 

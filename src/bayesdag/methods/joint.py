@@ -4,7 +4,7 @@ Nothing is variational here. Masks have logits W̃ with a normal prior, p(W_ij=1
 and SG-MCMC moves (p, W̃, Θ, σ). With W̃ summed out a mask is a fair coin in every entry, so
 the posterior of graphs and functions is the one that `bayesdag` aims at.
 As printed W̃ cannot follow when p reorders. `masks`, `num_swaps` and `start_heat` hold the
-remedies; `experiments/joint.py` measures what each is worth.
+remedies; `bayesdag bench joint` measures what each is worth.
 """
 
 import dataclasses

@@ -10,7 +10,7 @@ from bayesdag.knowledge import Constraints
 from bayesdag.orders import baselines
 from bayesdag.posterior import Posterior
 from bayesdag.random import generator
-from bayesdag.types import Key, Monitor
+from bayesdag.types import ExactDependence, Key, Monitor
 
 
 @dataclass(frozen=True)
@@ -29,6 +29,7 @@ class RandomOrder:
 
     supported_constraints = baselines.SUPPORTED_CONSTRAINTS
     supports_interventions = True
+    exact_dependence = ExactDependence.IGNORED
 
     num_samples: int = 100
 

@@ -20,7 +20,7 @@ from bayesdag.posterior import Posterior, from_draws
 from bayesdag.random import generator
 from bayesdag.scores._sufficient_statistics import rows_of
 from bayesdag.scores.bge import BGe
-from bayesdag.types import Key, Monitor
+from bayesdag.types import ExactDependence, Key, Monitor
 
 SUPPORTED_CONSTRAINTS = frozenset({"required", "forbidden"})
 MIN_ROWS = 10
@@ -36,6 +36,7 @@ class Sorted(ABC):
 
     supported_constraints = SUPPORTED_CONSTRAINTS
     supports_interventions = True
+    exact_dependence = ExactDependence.IGNORED
     NOTE: ClassVar[str]
 
     num_samples: int = 100

@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Float, Int8, Shaped
 
 from bayesdag import graphs as graph_facts
+from bayesdag.posterior.arguments import check_interval_probability
 from bayesdag.types import Array, Draws, Weights
 
 Values = Shaped[np.ndarray, "chain draw *rest"]
@@ -53,7 +54,7 @@ def probability(indicator: Values, weights: Weights, with_error: bool = False) -
     independent draws as the effective ones: like sd/√ESS, but never 0, because what did not
     happen in a hundred draws may still have a probability of a percent.
     """
-    value = mean(indicator, weights)
+    value = np.clip(mean(indicator, weights), 0.0, 1.0)  # sums of weights round
     if not with_error:
         return Estimate(value)
     size = effective_size(indicator, weights)
@@ -114,6 +115,7 @@ def highest_density_interval(
     """
     from arviz_stats.base.array import array_stats
 
+    check_interval_probability("prob", prob)
     flat, mass = values.reshape(-1), weights.reshape(-1)
     if np.ptp(mass) > 1e-12:
         order = np.argsort(flat, kind="stable")
@@ -133,4 +135,4 @@ def distinct(graphs: Draws, weights: Weights) -> Distinct:
     order = np.lexsort((first, -np.round(mass, 12)))
     place = np.empty_like(order)
     place[order] = np.arange(len(order))
-    return Distinct(different[order], mass[order], place[index])
+    return Distinct(different[order], np.minimum(mass[order], 1.0), place[index])

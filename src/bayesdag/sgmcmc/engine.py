@@ -16,9 +16,12 @@ from bayesdag.model.priors.uniform import Uniform
 from bayesdag.posterior import Posterior
 from bayesdag.runs.loop import Schedule
 from bayesdag.sgmcmc import chains, dagspace
-from bayesdag.sgmcmc.chains import DataContext
+from bayesdag.sgmcmc.chains import DataContext, on_cpu
 from bayesdag.sgmcmc.settings import EngineSettings
-from bayesdag.types import Array, Key, Keys, Monitor, Params, Sampler
+from bayesdag.types import Array, Duration, ExactDependence, Key, Keys, Monitor, Params, Sampler
+
+# Seconds of one step of ten chains and 512 rows (`benchmarks/results`); one core, one H200.
+_STEP_AT_TWENTY, _STEP_AT_TWENTY_ON_GPU = 0.09, 0.0027
 
 
 class Temperatures(NamedTuple):
@@ -34,11 +37,23 @@ class Engine(EngineSettings, ABC):
 
     supported_constraints = frozenset({"required", "forbidden", "beliefs"})
     supports_interventions = True
+    exact_dependence = ExactDependence.REFUSED
 
     def min_rows(self, d: int) -> int:
         """Ten: fewer say nothing about a noise scale."""
         del d
         return 10
+
+    def expected_duration(self, num_rows: int, num_variables: int) -> Duration:
+        """Steps times the time of one, which compiling precedes."""
+        steps = self.num_warmup + self.num_samples * self.thinning
+        share = min(num_rows, self.batch_size) / 512 * self.num_chains / 10
+        faster = ("fewer columns", "preset 'quick'", "method 'collapsed'")
+        if on_cpu():
+            step = _STEP_AT_TWENTY * share * (num_variables / 20) ** 2.3
+            return Duration(20.0 + steps * step, (*faster, "a GPU"))
+        step = _STEP_AT_TWENTY_ON_GPU * (num_variables / 20)
+        return Duration(20.0 + steps * step, faster, on_accelerator=True)
 
     def __call__(
         self, key: Key, data: Dataset, knowledge: Constraints, monitor: Monitor | None

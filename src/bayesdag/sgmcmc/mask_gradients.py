@@ -4,7 +4,7 @@ The expectation is over W ~ p(W|W̃) and factors over the nodes, because given a
 functions a node's likelihood depends on its own column of W alone. So every estimate is made
 node by node, from the same few masks: d problems of size d instead of one of size d².
 No estimate of the gradient of a logarithm is unbiased at a finite number of masks; how much
-each of these is off, and how noisy it is, is measured in `experiments/joint.py`.
+each of these is off, and how noisy it is, is measured by `bayesdag bench joint`.
 """
 
 from dataclasses import dataclass

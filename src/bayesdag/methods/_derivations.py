@@ -1,0 +1,140 @@
+"""Which columns are computed from the others? Nobody knows, so the posterior averages over it.
+
+Where s = a + b, each of the three may be the one that is computed. Once that is settled,
+nothing is out of the ordinary: the computed column has the others as its parents, causes
+nothing and says nothing, and the rest of the table determines nothing exactly. So each such
+case is a fit under knowledge, for any method that obeys it, and the cases count the same:
+evidence cannot choose between them, because they describe the same numbers.
+
+To bound the evidence that such columns give each other, instead, makes wrong arrows certain
+elsewhere: whatever passes through one of them then seems to come from further away.
+"""
+
+import dataclasses
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from bayesdag import plugins
+from bayesdag.data import Dataset
+from bayesdag.data.dependence import Derivation, derivations
+from bayesdag.errors import InputError, KnowledgeError
+from bayesdag.graphs import ancestors, find_cycle
+from bayesdag.knowledge import Constraints
+from bayesdag.posterior import Posterior, merge
+from bayesdag.types import ExactDependence, Key, Method, Monitor, StatusReporter
+
+_KINDS = frozenset({"required", "forbidden"})
+# What the cases have in common, and the result keeps.
+_COMMON = ("model", "prior", "temperature", "chosen")
+
+
+class _Case(NamedTuple):
+    """Columns that are computed, in words and as knowledge."""
+
+    words: str
+    constraints: Constraints
+
+
+def fit(
+    method: Method, key: Key, data: Dataset, knowledge: Constraints, monitor: Monitor | None
+) -> Posterior:
+    """The method's posterior; averaged over what is computed, where columns determine others."""
+    if not data.dependences:
+        return method(key, data, knowledge, monitor)
+    if method.exact_dependence != ExactDependence.AVERAGED:
+        result = method(key, data, knowledge, monitor)
+        return dataclasses.replace(result, provenance=_words(data, [result], []))
+    cases = _cases(data, knowledge)
+    found = []
+    for own, case in zip(jax.random.split(key, len(cases)), cases, strict=True):
+        if isinstance(monitor, StatusReporter):  # no more: the state of one is not the whole's
+            monitor.report(f"if {case.words}")
+        found.append(method(own, data, case.constraints, None))
+    return dataclasses.replace(merge.chained(found), provenance=_words(data, found, cases))
+
+
+def check(method: Method, name: str, data: Dataset) -> None:
+    """Refuses columns that determine one another where the method cannot average over them."""
+    if method.exact_dependence != ExactDependence.REFUSED or not data.dependences:
+        return
+    able = [n for n in plugins.names("methods") if _averages(n)]
+    first = [data.names[j] for j in data.dependences.groups[0]]
+    raise InputError(
+        f"{'; '.join(data.dependences.describe())}: method {name!r} would take rounding errors "
+        f"for evidence; drop one of {', '.join(first)}, or use one of: {', '.join(able)}"
+    )
+
+
+def _averages(name: str) -> bool:
+    return plugins.load("methods", name)().exact_dependence == ExactDependence.AVERAGED
+
+
+def constrained(knowledge: Constraints, derivation: Derivation) -> Constraints | None:
+    """Knowledge with which these columns are computed; None where it contradicts that."""
+    required, forbidden = knowledge.required.copy(), knowledge.forbidden.copy()
+    for column, others in derivation.items():
+        required[list(others), column] = True
+        forbidden[np.setdiff1d(np.arange(len(required)), others), column] = True
+        used = [j for j, sources in derivation.items() if column in sources]
+        forbidden[column, np.setdiff1d(np.arange(len(required)), used)] = True
+    if (required & forbidden).any() or find_cycle(required):
+        return None
+    forbidden |= ancestors(required).T
+    kinds = knowledge.kinds | _KINDS
+    return Constraints(knowledge.names, required, forbidden, knowledge.log_odds, kinds)
+
+
+def _cases(data: Dataset, knowledge: Constraints) -> list[_Case]:
+    """Those that the knowledge allows."""
+    ways = derivations(data.values, data.observed, data.dependences)
+    possible = [(way, constrained(knowledge, way)) for way in ways]
+    cases = [_Case(_computed(way, data.names), bound) for way, bound in possible if bound]
+    if not cases:
+        raise KnowledgeError(
+            f"{'; '.join(data.dependences.describe())}, but by your knowledge none of them can "
+            "be computed from the others; drop those columns that are, or that knowledge"
+        )
+    return cases
+
+
+def _computed(derivation: Derivation, names: tuple[str, ...]) -> str:
+    parts = (
+        f"{names[column]} is computed from {' and '.join(names[j] for j in others)}"
+        for column, others in derivation.items()
+    )
+    return ", and ".join(parts)
+
+
+def _words(data: Dataset, found: list[Posterior], cases: list[_Case]) -> dict[str, Any]:
+    """What the result says: the relations, and what was averaged over."""
+    told = found[0].provenance
+    average = (
+        f"; the result is the average over {len(cases)} equally probable cases of what is "
+        "computed from what"
+    )
+    notes = [
+        f"{sentence}: the data cannot say which way arrows between them point, nor on which of "
+        f"them others act{average * bool(cases)}"
+        for sentence in data.dependences.describe()
+    ]
+    more = dict.fromkeys(note for one in found for note in one.provenance.get("notes", []))
+    told = {name: told[name] for name in _COMMON if name in told} if cases else told
+    judged = [one.diagnostics() for one in found]
+    return {
+        **told,
+        "independent": bool(cases) or told.get("independent", False),
+        "dependences": data.dependences.to_list(),
+        "cases": [
+            {"case": case.words, "converged": one.converged, "verdict": one.verdict}
+            for case, one in zip(cases, judged, strict=False)
+        ],
+        "notes": [*notes, *_unmixed(cases, judged), *more],
+    }
+
+
+def _unmixed(cases: list[_Case], judged: list[Any]) -> list[str]:
+    """Cases whose own chains do not agree: the chains of different cases need not."""
+    pairs = zip(cases, judged, strict=False)
+    return [f"if {case.words}: {one.verdict}" for case, one in pairs if one.converged is False]
