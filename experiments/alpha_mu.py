@@ -9,7 +9,7 @@ experiments, each third of the rows but the first has one variable set to a valu
 deviations of its noise from zero, so that means differ from row to row. From the root of the
 repository:
 
-    python experiments/alpha_mu.py                # all of it
+    OMP_NUM_THREADS=1 python experiments/alpha_mu.py      # what is not stored yet
     python experiments/alpha_mu.py --table-only   # the table again, from the stored cells
 """
 
@@ -19,17 +19,16 @@ import os
 import platform
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-import jax
 import numpy as np
 import scipy
+from bayesdag.exact.bitsets import edges
 
 import bayesdag
 from bayesdag.data import Dataset
-from bayesdag.exact.bitsets import edges
 from bayesdag.knowledge import Knowledge
 from bayesdag.methods.exact import Exact, score_tables
 from bayesdag.model.priors.density import DensityGrid
@@ -48,6 +47,7 @@ EFFECTS: dict[str, Callable[[np.random.Generator, tuple[int, int]], np.ndarray]]
 SETTINGS = (
     *((4, num_rows, False, 300) for num_rows in (30, 200, 1000)),
     *((6, num_rows, False, 120) for num_rows in (30, 200, 1000)),
+    (10, 200, False, 24),
     *((4, num_rows, True, 300) for num_rows in (30, 200)),
 )
 FLOOR = 1e-3  # of a probability in the log score
@@ -102,13 +102,16 @@ def answers(data: Dataset) -> dict[str, np.ndarray]:
     return {**dict(single), INTEGRATED: average}
 
 
-def cells() -> Iterator[dict[str, Any]]:
-    """Every measure for each setting and alpha_mu."""
+def cells(stored: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Every measure for each setting and alpha_mu that is not stored."""
+    known = {(cell["d"], cell["effects"], cell["rows"]) for cell in stored}
     for d, num_rows, experiments, num_worlds in SETTINGS:
         rows = f"{num_rows}, experiments" if experiments else f"{num_rows}"
         for effects in EFFECTS:
-            worlds = (world(d, effects, num_rows, experiments, s) for s in range(num_worlds))
-            for name, said in collected(worlds).items():
+            if (d, effects, rows) in known:
+                continue
+            asked = (world(d, effects, num_rows, experiments, s) for s in range(num_worlds))
+            for name, said in collected(asked).items():
                 judged = {
                     f"{kind} {measure}": value
                     for kind, pairs in said.items()
@@ -118,7 +121,7 @@ def cells() -> Iterator[dict[str, Any]]:
             print(f"{d} variables, {effects}, {rows} rows: done", flush=True)
 
 
-def collected(worlds: Iterator[tuple[Dataset, np.ndarray]]) -> dict[str, dict[str, list]]:
+def collected(worlds: Iterable[tuple[Dataset, np.ndarray]]) -> dict[str, dict[str, list]]:
     """Probability and truth of every pair in all worlds, under each alpha_mu."""
     found: dict[str, dict[str, list]] = {}
     for data, graph in worlds:
@@ -149,18 +152,13 @@ def judge(pairs: np.ndarray) -> dict[str, float]:
 
 
 def provenance(seconds: float) -> dict[str, Any]:
-    def git(*words: str) -> str:
-        return subprocess.check_output(["git", *words], cwd=HERE, text=True).strip()
-
+    head = ["git", "describe", "--always", "--abbrev=40", "--dirty"]
     return {
-        "commit": git("rev-parse", "HEAD"),
-        "uncommitted changes in src": bool(git("status", "--porcelain", "--", ":/src")),
-        "seeds": "0 to 299 with 4 variables, 0 to 119 with 6",
+        "commit": subprocess.check_output(head, cwd=HERE, text=True).strip(),
         "device": f"cpu, {os.cpu_count()} cores, {platform.machine()}",
         "versions": {
             "python": platform.python_version(),
             "bayesdag": bayesdag.__version__,
-            "jax": jax.__version__,
             "numpy": np.__version__,
             "scipy": scipy.__version__,
         },
@@ -181,7 +179,11 @@ def table(rows: list[dict[str, Any]], measure: str, digits: int) -> str:
         values = np.array([found[(*setting, name)] for name in names])
         lines.append(_line(map(str, setting), values, measure, digits))
     mean = np.array([np.nanmean([found[(*s, name)] for s in settings]) for name in names])
-    lines.append(_line(("all", "", ""), mean, measure, digits))
+    lines.append(_line(("mean", "", ""), mean, measure, digits))
+    if measure.endswith("log score"):
+        every = np.array([[found[(*s, name)] for name in names] for s in settings])
+        shortfall = (every - every.max(axis=1, keepdims=True)).min(axis=0)
+        lines.append(_line(("worst shortfall", "", ""), shortfall, measure, digits))
     return "\n".join(lines)
 
 
@@ -192,6 +194,12 @@ def _line(setting: Any, values: np.ndarray, measure: str, digits: int) -> str:
     return f"| {' | '.join(setting)} | {' | '.join(words)} |"
 
 
+def _setting(setting: tuple[int, int, bool, int]) -> str:
+    d, num_rows, experiments, num_worlds = setting
+    how = ", with experiments" if experiments else ""
+    return f"{num_worlds} of {d} variables and {num_rows} rows{how}, for each kind of effects"
+
+
 def report(stored: dict[str, Any]) -> str:
     """The whole document."""
     parts = [
@@ -199,8 +207,10 @@ def report(stored: dict[str, Any]) -> str:
         "Generated by `experiments/alpha_mu.py`; do not edit. Exact posteriors of random linear "
         "Gaussian worlds whose edge densities come from the prior itself. Log scores are per pair, "
         f"in nats, with probabilities cut at {FLOOR:g}; the calibration error is the mean distance "
-        "of what was said from what was true over ten bins, weighted by their pairs.\n",
-        "\n".join(f"- {key}: {json.dumps(v)}" for key, v in stored["provenance"].items()) + "\n",
+        "of what was said from what was true over ten bins, weighted by their pairs. The worst "
+        "shortfall is the largest distance from the best of a line.\n",
+        f"Worlds: {'; '.join(map(_setting, SETTINGS))}; seeds from 0 on.\n",
+        "\n".join(f"- run {k + 1}: {json.dumps(v)}" for k, v in enumerate(stored["runs"])) + "\n",
     ]
     for kind, noun in (("adjacency", "Adjacencies"), ("edge", "Directed edges")):
         for measure, digits in (("log score", 3), ("calibration error", 3)):
@@ -217,12 +227,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--table-only", action="store_true")
     stored_in = HERE / "results" / "alpha_mu.json"
+    empty = {"runs": [], "cells": []}
+    stored = json.loads(stored_in.read_text()) if stored_in.exists() else empty
     if not parser.parse_args().table_only:
         start = time.perf_counter()
-        found = list(cells())
-        stored = {"provenance": provenance(time.perf_counter() - start), "cells": found}
+        stored["cells"] += list(cells(stored["cells"]))
+        stored["runs"].append(provenance(time.perf_counter() - start))
         stored_in.write_text(json.dumps(stored, indent=1, ensure_ascii=False) + "\n")
-    stored = json.loads(stored_in.read_text())
     (HERE / "results" / "alpha_mu.md").write_text(report(stored))
 
 

@@ -3,10 +3,30 @@
 import jax
 import numpy as np
 
-from bayesdag.data import Dataset
+from bayesdag.data import Dataset, Scaling
+from bayesdag.graphs import iterate_dags
 from bayesdag.knowledge import Knowledge
 from bayesdag.methods.exact import Exact
 from bayesdag.posterior import Posterior
+from bayesdag.scores.bge import BGeStats
+
+
+def from_the_prior(rng, num_rows: int, d: int) -> Dataset:
+    """A table whose graph and functions come from the prior that `ExactGains` assumes.
+
+    BGe without rows draws functions from their prior, whose scale is one half.
+    """
+    method, units = Exact(order_modular=False), Scaling(np.zeros(d), np.ones(d))
+    dags = np.concatenate(list(iterate_dags(d)))
+    mass = np.exp(method._log_prior(dags))
+    graph = dags[rng.choice(len(dags), p=mass / mass.sum())]
+    nobody, none = np.zeros(d, dtype=np.int64), np.zeros(1, dtype=np.int64)
+    prior = BGeStats(nobody, none, np.zeros((1, d)), 0.5 * np.eye(d)[None], d + 2.0, 0.5)
+    params = method.score.draw(jax.random.key(int(rng.integers(2**31))), prior, graph[None])
+    noise = np.exp(params["noise"]["log_scale"][0]) * rng.normal(size=(num_rows, d))
+    effects = np.linalg.inv(np.eye(d) - params["mechanism"]["weights"][0])
+    rows = (params["mechanism"]["bias"][0] + noise) @ effects
+    return Dataset(rows, tuple("abcdef"[:d]), None, units)
 
 
 class ExactGains:

@@ -20,9 +20,9 @@ def test_text_becomes_the_type_of_the_setting():
     method = fitting.build_method(
         "exact", num_samples="12", order_modular="false", score="linear_gaussian"
     )
-    assert method.num_samples == 12
-    assert method.order_modular is False
-    assert method.score == plugins.load("scores", "linear_gaussian")()
+    assert method.num_samples == 12  # pyright: ignore[reportAttributeAccessIssue]
+    assert method.order_modular is False  # pyright: ignore[reportAttributeAccessIssue]
+    assert method.score == plugins.load("scores", "linear_gaussian")()  # pyright: ignore[reportAttributeAccessIssue]
 
 
 @pytest.mark.parametrize(

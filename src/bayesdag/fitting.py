@@ -263,7 +263,8 @@ def _watch(
 
 
 def _supported_constraints(name: str) -> frozenset[str]:
-    return plugins.load("methods", name).supported_constraints
+    """Of the method with its default settings: those made of methods ask the ones inside."""
+    return plugins.load("methods", name)().supported_constraints
 
 
 def _preset(method: Any, name: str, preset: str) -> Method:

@@ -4,7 +4,7 @@ Conventions, everywhere: `graph[i, j] = 1` means i -> j. Dimensions: `n` rows, `
 `b` batch, `c` chains, `s` draws. `energy` is U = -log joint and `grad` its gradient.
 """
 
-from typing import Any, ClassVar, Literal, NamedTuple, Protocol, runtime_checkable
+from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 import jaxtyping
 import numpy as np
@@ -38,7 +38,15 @@ class Relaxation(Protocol):
         ...
 
     def __call__(self, key: Key, potentials: Potentials, carry: Any) -> tuple[Graph, Any]:
-        """Soft order and the new carry."""
+        """The hard order with the gradient of a soft one, and the new carry."""
+        ...
+
+    def relaxed(self, potentials: Potentials, carry: Any) -> tuple[Graph, Any]:
+        """The soft order itself, and the new carry."""
+        ...
+
+    def permutation(self, potentials: Potentials, carry: Any) -> tuple[Graph, Any] | None:
+        """The hard rank matrix with the gradient of a soft one; None where there is none."""
         ...
 
 
@@ -87,14 +95,26 @@ class Noise(Protocol):
 
 @runtime_checkable
 class Sampler(Protocol):
-    """Moves a position along the gradient of the energy, with noise."""
+    """Moves a position along the gradient of the energy, with noise.
+
+    Its state is a NamedTuple with a field `position`.
+    """
+
+    @property
+    def noise_scale(self) -> float:
+        """Square root of the temperature of the target."""
+        ...
 
     def init(self, position: Params) -> Any:
         """State that starts at `position`."""
         ...
 
-    def step(self, key: Key, state: Any, grad: Params) -> Any:
-        """State after one update."""
+    def step(self, key: Key, state: Any, grad: Params, grad_variance: Params | None = None) -> Any:
+        """State after one update; `grad_variance` is what the choice of rows adds to `grad`."""
+        ...
+
+    def clipped_share(self, state: Any) -> Array:
+        """Fraction of coordinates where mini-batches alone are noisier than the target."""
         ...
 
 
@@ -106,8 +126,13 @@ class Edges(Protocol):
         """Parameters φ."""
         ...
 
-    def sample(self, params: Params, key: Key, potentials: Potentials) -> Mask:
-        """A mask, hard forward and soft backward."""
+    def sample(
+        self, params: Params, key: Key, potentials: Potentials, permutation: Graph | None = None
+    ) -> Mask:
+        """A mask, hard forward and soft backward.
+
+        `permutation` is the rank matrix, where its gradient is to be followed.
+        """
         ...
 
     def log_prob(self, params: Params, potentials: Potentials, mask: Mask) -> Array:
@@ -232,9 +257,20 @@ class Method(Protocol):
     about causes, or the data are "refused".
     """
 
-    supported_constraints: ClassVar[frozenset[str]]
-    supports_interventions: ClassVar[bool]
-    exact_dependence: ClassVar[ExactDependence]
+    @property
+    def supported_constraints(self) -> frozenset[str]:
+        """Kinds of knowledge that the method obeys."""
+        ...
+
+    @property
+    def supports_interventions(self) -> bool:
+        """Whether cells that were set leave the likelihood."""
+        ...
+
+    @property
+    def exact_dependence(self) -> ExactDependence:
+        """What becomes of columns that determine one another."""
+        ...
 
     def min_rows(self, d: int) -> int:
         """Fewest rows the method can work with."""

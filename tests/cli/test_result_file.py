@@ -161,6 +161,10 @@ def test_an_extension_that_is_there_is_not_run_again(folder, fitted, command, mo
     code, _, stderr = command(*extend[:3], "--num-samples", 7, "--out", "longer.nc")
     assert code == 2
     assert "105 draws per chain" in stderr
+    fitting.fit("toy.csv", "random_order").save("random.nc")
+    code, _, stderr = command("extend", "random.nc", *extend[2:])
+    assert code == 2
+    assert "longer.nc is not overwritten: it holds a result with another method" in stderr
 
 
 def test_a_folder_as_out_is_refused_with_a_name_to_use(folder, command, no_fit):
@@ -209,7 +213,7 @@ def test_a_finished_result_is_kept_elsewhere_when_the_disk_fills_up(
         monkeypatch.setattr(os, "replace", allowed)
         code, _, stderr = command(*FIT)
         assert code == 2
-        kept = Path(re.search(r"the disk is full. The finished result is in (\S+);", stderr)[1])
+        kept = Path(re.search(r"the disk is full. The finished result is in (\S+)", stderr)[1])
         assert kept.parent == place
         assert load(kept).names == ("rain", "soil", "crop", "price")
         assert names(folder) == {"toy.csv"}

@@ -249,7 +249,7 @@ def test_an_internally_standardised_model_has_unit_columns_on_fresh_rows():
 
 def shifted(one: np.ndarray, other: np.ndarray) -> bool:
     """Two samples differ beyond chance (one test in a million is wrong)."""
-    return stats.ks_2samp(one, other).pvalue < 1e-6
+    return stats.ks_2samp(one, other).pvalue < 1e-6  # pyright: ignore[reportAttributeAccessIssue]
 
 
 @every_scaling

@@ -1,4 +1,5 @@
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 
@@ -7,6 +8,7 @@ from bayesdag import fit, read
 from bayesdag.data.linearity import Linearity, _curvature, linearity
 from bayesdag.methods import auto
 from bayesdag.methods.auto import Auto
+from bayesdag.scores.bge import BGe
 from bayesdag.scores.neural import NeuralScore
 from tests.toys import toy_frame
 
@@ -22,7 +24,7 @@ def curved_frame():
 
 def test_few_variables_and_linear_data_are_added_up_exactly():
     posterior = fit(toy_frame(), QUICK)
-    assert posterior.provenance["chosen"]["plugin"] == "methods.exact:Exact"
+    assert posterior.provenance["chosen"]["plugin"] == "methods/exact"
     assert posterior.marginals is not None
     why = posterior.provenance["notes"][0]
     assert "chosen: exact, because 4 variables are few and the data look linear" in why
@@ -52,7 +54,7 @@ def test_curved_data_get_learned_functions_and_the_result_says_why():
 @pytest.mark.slow
 def test_curved_data_are_fitted_with_learned_functions(tmp_path):
     posterior = fit(curved_frame(), QUICK)
-    assert posterior.provenance["chosen"]["score"]["plugin"] == "scores.neural:NeuralScore"
+    assert posterior.provenance["chosen"]["score"]["plugin"] == "scores/neural"
     assert (
         posterior.edge_matrix()[posterior.names.index("soil"), posterior.names.index("crop")] > 0.5
     )
@@ -61,6 +63,49 @@ def test_curved_data_are_fitted_with_learned_functions(tmp_path):
     np.testing.assert_array_equal(loaded.graphs, posterior.graphs)
     one, other = (p.effect("soil", "crop") for p in (posterior, loaded))
     np.testing.assert_allclose(one.draws, other.draws)
+
+
+def test_auto_and_exact_are_one_model_in_numbers_and_words():
+    chosen, asked = fit(toy_frame(51), "auto"), fit(toy_frame(51), "exact")
+    assert chosen.provenance["chosen"]["plugin"] == "methods.exact:Exact"
+    np.testing.assert_array_equal(chosen.edge_matrix(), asked.edge_matrix())
+    assert chosen.provenance["model"] == asked.provenance["model"]
+    assert "(BGe, alpha_mu = 3, alpha_w = d + 2)" in asked.provenance["model"]
+    assert Auto().collapsed.score == Auto().exact.score == BGe()
+
+
+def test_curves_below_the_threshold_are_said_to_be_small_not_absent():
+    names = ("a", "b")
+    told = Linearity(np.array([3.4e-15, 1.0]), np.array([0.04, 0.2]), names).describe()
+    assert "explain at most 4.0% of what linear regression leaves" in told
+    assert "(threshold 7.5%), although significantly (corrected p-value 3.4e-15)" in told
+    told = Linearity(np.array([0.2, 1.0]), np.array([0.04, 0.2]), names).describe()
+    assert "no more than chance" in told
+    assert "0.2" in told
+
+
+def test_rounding_errors_are_no_curves(seed):
+    rng = np.random.default_rng(seed)
+    a, b, c, d = rng.normal(size=(4, 300))
+    coarse = np.column_stack([a, b, c, a + b + c]).round(1)
+    noise = np.full(4, 0.1 / np.sqrt(12))
+    p_value, gain = _curvature(coarse, 3, noise)
+    assert (p_value, gain) == (1.0, 0.0)
+    assert linearity(read(np.column_stack([a, b, c + d]))).p_value.min() > 1e-4
+
+
+@pytest.mark.filterwarnings("ignore::bayesdag.errors.BayesdagWarning")
+def test_dependent_columns_do_not_hide_curves_of_others(seed):
+    rng = np.random.default_rng(seed)
+    x, b, noise = rng.normal(size=(3, 500))
+    a = np.sin(2 * x) + 0.3 * noise
+    straight = pd.DataFrame({"x": x, "a": x + noise, "b": b})
+    bent = pd.DataFrame({"x": x, "a": a, "b": b})
+    for frame, curved in ((straight, False), (bent, True)):
+        found = linearity(read(frame.assign(s=frame["a"] + frame["b"])))
+        assert bool(found.curved) is curved
+        product = linearity(read(frame.assign(s=frame["a"] * frame["b"])))
+        assert "s" not in product.curved
 
 
 def test_many_variables_are_left_to_collapsed():

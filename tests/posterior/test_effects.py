@@ -81,10 +81,10 @@ def test_one_row_of_a_linear_model_equals_many(seed, monkeypatch):
     posterior = random_linear(seed, d=5)
     exact = posterior.effect("a", "c")
     monkeypatch.setattr(simulation, "Linear", type("NotThisOne", (), {}))
-    simulation.contrasts.clear_cache()
+    simulation.contrasts.clear_cache()  # pyright: ignore[reportAttributeAccessIssue]
     sampled = posterior.effect("a", "c", num_rows=16)
     np.testing.assert_allclose(sampled.draws, exact.draws, rtol=1e-3, atol=1e-4)
-    simulation.contrasts.clear_cache()
+    simulation.contrasts.clear_cache()  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def test_a_column_far_from_zero_keeps_its_effect(seed):
@@ -122,6 +122,25 @@ def test_nonlinear_effects_agree_with_the_generators_own_experiments(seed):
     assert abs(effect.mean - reference.mean()) < 4 * error
     # The same noise in both arms makes the difference steadier than two experiments.
     assert effect.draws.std() < reference.std()
+
+
+def test_noise_between_cause_and_outcome_counts(seed):
+    """a -> b -> c -> d, each bent: the mean of d depends on how far b scatters."""
+    chain = np.diag([1, 1, 1], k=1)
+    posterior = bent_posterior(chain, 0.7 * np.ones((4, 4)), log_scale=0.0)
+    effect = posterior.effect("a", "d", values=(0.0, 1.0), num_rows=4000)
+    noise = np.random.default_rng(seed).normal(size=(2, 12, 40_000))
+
+    def last(a):
+        for extra in (*noise, 0.0):
+            a = 0.7 * a + 0.5 * (0.7 * a) ** 2 + extra
+        return a
+
+    expected = (last(1.0) - last(0.0)).mean(axis=1)
+    error = np.hypot(expected.std(ddof=1), effect.draws.std(ddof=1)) / np.sqrt(12)
+    assert abs(effect.mean - expected.mean()) < 4 * error
+    noise = np.zeros((2, 1, 1))
+    assert effect.mean - (last(1.0) - last(0.0)).item() > 8 * error
 
 
 @beyond_the_data
@@ -247,7 +266,7 @@ def test_samples_have_the_moments_of_the_intervened_model(seed):
     posterior = linear(np.repeat(graph, 5, axis=1), table(rng, 4000, 3))
     rows = posterior.sample(8192, do={"b": 2.0}, seed=seed)
     assert list(rows.columns) == ["a", "b", "c"]
-    assert (rows["b"] == 2.0).all()
+    assert (rows["b"] == 2.0).all()  # pyright: ignore[reportGeneralTypeIssues]
     free, scaling = posterior.sample(8192, seed=seed), posterior.model.scaling
     for column, do_rows in (("a", rows["a"]), ("c", rows["c"])):
         assert np.isfinite(do_rows).all(), column
@@ -396,10 +415,10 @@ def test_the_interval_says_what_it_is(seed):
 def test_an_effect_is_compiled_once_for_all_pairs(seed):
     posterior = random_linear(seed, d=5)
     posterior.effect("a", "b")
-    before = simulation.contrasts._cache_size()
+    before = simulation.contrasts._cache_size()  # pyright: ignore[reportAttributeAccessIssue]
     posterior.effect("a", "e", values=(3.0, 4.0))
     posterior.effect("c", "b")
-    assert simulation.contrasts._cache_size() == before
+    assert simulation.contrasts._cache_size() == before  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def test_nonlinear_effects_are_compiled_once_too():

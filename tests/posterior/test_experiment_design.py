@@ -83,7 +83,7 @@ def test_nothing_is_gained_where_nothing_is_in_doubt(seed):
     posterior = linear(
         np.repeat(CHAINS[:1], 90, axis=0)[None], Dataset(data.to_numpy(), ("a", "b", "c"))
     )
-    assert (posterior.next_experiment(num_rows=40)["gain"] == 0).all()
+    assert (posterior.next_experiment(num_rows=40)["gain"] == 0).all()  # pyright: ignore[reportGeneralTypeIssues]
 
 
 def test_more_rows_never_make_the_answer_less_sure(seed):

@@ -104,10 +104,15 @@ class Fit:
         return measures
 
 
-def with_baselines(methods: Mapping[str, str | Method], **options: Any) -> dict[str, Fit]:
+def with_baselines(
+    methods: Mapping[str, str | Method],
+    references: Mapping[str, Method] | None = None,
+    from_truth: bool = False,
+) -> dict[str, Fit]:
     """A `Fit` of every method, and of every baseline that a result must beat."""
-    fits = {name: Fit(method, **options) for name, method in methods.items()}
-    return fits | {name: Fit(name) for name in BASELINES}
+    known = references or {}
+    fits = {name: Fit(method, known, from_truth) for name, method in methods.items()}
+    return fits | {name: Fit(name, known) for name in BASELINES}
 
 
 def peak_memory() -> float:

@@ -55,7 +55,7 @@ def outcomes(
         np.bincount(which[inside], weights, len(bins) - 1)
         for weights in (None, said[inside], true[inside])
     )
-    return np.transpose([*sums]).tolist()
+    return np.transpose([*sums]).astype(float).tolist()
 
 
 def held_out(posterior: Posterior, test: Dataset) -> float:
@@ -65,11 +65,13 @@ def held_out(posterior: Posterior, test: Dataset) -> float:
     def one_draw(params: Any, graph: Any) -> Any:
         return posterior.model.log_prob(params, graph, test.values, untouched)
 
-    flat = jax.tree.map(
-        lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), (posterior.params, posterior.graphs)
-    )
+    def flat(leaf: Any) -> np.ndarray:
+        leaf = np.asarray(leaf).reshape(-1, *leaf.shape[2:])
+        return leaf.astype(np.float64) if leaf.dtype.kind == "f" else leaf
+
+    params, graphs = jax.tree.map(flat, posterior.params), flat(posterior.graphs)
     with jax.enable_x64(True):
-        log_likelihoods = np.asarray(jax.vmap(one_draw)(*flat))
+        log_likelihoods = np.asarray(jax.vmap(one_draw)(params, graphs.astype(np.float64)))
     return metrics.negative_log_likelihood(log_likelihoods, posterior.weights.reshape(-1))
 
 
@@ -92,7 +94,7 @@ def against_exact(
 
 def by_draw(
     posterior: Posterior, source: Benchmark, method: Any, steps_per_epoch: int
-) -> list[dict[str, float]]:
+) -> list[dict[str, int | float]]:
     """What all chains held at every draw, by the epoch at which they held it."""
     rows = []
     for draw in range(posterior.num_draws):
@@ -141,7 +143,9 @@ def _between_chains(posterior: Posterior) -> float:
     return float(np.abs(each - each.mean(axis=0)).max())
 
 
-def _errors(edge: Float[np.ndarray, "d d"], truth: Int8[np.ndarray, "d d"]) -> list[list[float]]:
+def _errors(
+    edge: Float[np.ndarray, "d d"], truth: Int8[np.ndarray, "d d"]
+) -> list[list[int | float]]:
     """Edges whose probability is far from the truth: from, to, probability, truth."""
     return [
         [int(i), int(j), float(edge[i, j]), int(truth[i, j])]

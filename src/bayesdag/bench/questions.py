@@ -7,7 +7,6 @@ from typing import Any
 import jax
 import numpy as np
 
-import bayesdag
 from bayesdag import metrics, plugins
 from bayesdag.bench.runners import Command, timed
 from bayesdag.bench.suite import Trial
@@ -15,7 +14,7 @@ from bayesdag.data import Dataset, Scaling
 from bayesdag.model.mechanisms.linear import Linear
 from bayesdag.model.noises.gaussian import Gaussian
 from bayesdag.model.scm import SCM
-from bayesdag.posterior import Posterior, from_draws
+from bayesdag.posterior import Posterior, from_draws, load
 from bayesdag.types import Mechanism
 
 
@@ -30,8 +29,8 @@ def ask_file(seed: int, d: int, num_draws: int, question: str) -> dict[str, Any]
         if question == "show":
             arguments = ("-m", "bayesdag", "show", str(path))
             return Command(arguments).measure([Trial({}, seed, None)])[0]
-        bayesdag.load(path)  # the first import is part of `show`, not of `load`
-        return timed(lambda: bayesdag.load(path))
+        load(path)  # the first import is part of `show`, not of `load`
+        return timed(lambda: load(path))
 
 
 def ask_effect(seed: int, d: int, num_draws: int, mechanism: str) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from jaxtyping import Bool, Float
 from bayesdag.data import dependence, sortability, validation
 from bayesdag.data.dependence import Dependences
 from bayesdag.data.scaling import Scaling, frozen
-from bayesdag.errors import InputError
+from bayesdag.errors import InputError, did_you_mean
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,7 +176,7 @@ def _mask(interventions: object, names: tuple[str, ...], num_rows: int) -> np.nd
     if isinstance(interventions, str) and not os.path.exists(interventions):
         raise InputError(
             f"interventions={interventions!r} is neither a column of the data "
-            f"({intervention_mask.nearest(interventions, names)}) nor a file; check the name"
+            f"({did_you_mean(interventions, names)}) nor a file; check the name"
         )
     if isinstance(interventions, str | os.PathLike):
         interventions = tables.frame(interventions, keep_blank_rows=True)

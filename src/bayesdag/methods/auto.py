@@ -33,17 +33,15 @@ class Auto:
         curved: the method for few variables and data that do not look linear.
     """
 
-    supported_constraints: ClassVar[frozenset[str]] = (
-        Exact.supported_constraints & Collapsed.supported_constraints
-    )
-    supports_interventions: ClassVar[bool] = True
+    supported_constraints = Exact.supported_constraints & Collapsed.supported_constraints
+    supports_interventions = True
     exact_dependence: ClassVar[ExactDependence] = "averaged"
     PRESETS: ClassVar[dict[str, "Auto"]]
 
     max_exact: int = 10
     max_curved: int = 20
     max_curved_on_gpu: int = 100
-    exact: Exact = Exact(score=Collapsed.score)
+    exact: Exact = Exact()
     collapsed: Collapsed = Collapsed()
     curved: Collapsed = Collapsed.PRESETS["neural"]
 

@@ -28,6 +28,7 @@ from bayesdag.orders.prior import Components
 from bayesdag.orders.search import Found
 from bayesdag.posterior import Posterior
 from bayesdag.runs import loop
+from bayesdag.scores import in_words
 from bayesdag.scores.bge import BGe
 from bayesdag.scores.neural import NeuralScore
 from bayesdag.sgmcmc.chains import on_cpu
@@ -99,14 +100,12 @@ class Collapsed:
         max_rounds: times that the tables may be widened.
     """
 
-    supported_constraints: ClassVar[frozenset[str]] = frozenset(
-        {"required", "forbidden", "beliefs"}
-    )
-    supports_interventions: ClassVar[bool] = True
+    supported_constraints = frozenset({"required", "forbidden", "beliefs"})
+    supports_interventions = True
     exact_dependence: ClassVar[ExactDependence] = "averaged"
     PRESETS: ClassVar[dict[str, "Collapsed"]]
 
-    score: Score = BGe(alpha_mu=0.1)
+    score: Score = BGe()
     prior: StructurePrior = DensityGrid()
     order_modular: bool = True
     num_chains: int = 4
@@ -308,7 +307,7 @@ class Collapsed:
         return weights / weights.mean(), [note]
 
     def _words(self, data: Dataset, stats: Any) -> dict[str, Any]:
-        scm, evidence = self.score.scm(data), type(self.score).__name__
+        scm, evidence = self.score.scm(data), in_words(self.score)
         views = self.score.views() if isinstance(self.score, Hedging) else ()
         assumed = "; ".join(view.assumed for view in views)
         assumed = f" ({assumed}; in equal shares)" if len(views) > 1 else f" {assumed}".rstrip()

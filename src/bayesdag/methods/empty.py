@@ -1,7 +1,6 @@
 """The empty graph: what does a method gain over claiming nothing at all?"""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -22,8 +21,8 @@ class Empty:
         num_samples: draws of means, scales and the functions of required edges.
     """
 
-    supported_constraints: ClassVar[frozenset[str]] = baselines.SUPPORTED_CONSTRAINTS
-    supports_interventions: ClassVar[bool] = True
+    supported_constraints = baselines.SUPPORTED_CONSTRAINTS
+    supports_interventions = True
     exact_dependence: ClassVar[ExactDependence] = "ignored"
 
     num_samples: int = 100

@@ -8,7 +8,7 @@ no Monte-Carlo error, and draws of graphs and functions are independent.
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import reduce
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
@@ -18,12 +18,14 @@ from bayesdag import posterior
 from bayesdag.data import Dataset
 from bayesdag.errors import InputError
 from bayesdag.exact import graph_dp, order_dp
-from bayesdag.exact.bitsets import Tables, edges, members, num_orders
-from bayesdag.graphs import iterate_dags
+from bayesdag.exact.tables import Tables, edges
+from bayesdag.graphs import iterate_dags, num_linear_extensions_each
+from bayesdag.graphs.bitsets import members
 from bayesdag.knowledge import Constraints
 from bayesdag.model.priors.density import DensityGrid
 from bayesdag.posterior import Posterior
 from bayesdag.random import generator
+from bayesdag.scores import in_words
 from bayesdag.scores.bge import BGe
 from bayesdag.types import Array, Duration, ExactDependence, Key, Monitor, Score, StructurePrior
 
@@ -62,10 +64,8 @@ class Exact:
             times as much.
     """
 
-    supported_constraints: ClassVar[frozenset[str]] = frozenset(
-        {"required", "forbidden", "beliefs"}
-    )
-    supports_interventions: ClassVar[bool] = True
+    supported_constraints = frozenset({"required", "forbidden", "beliefs"})
+    supports_interventions = True
     exact_dependence: ClassVar[ExactDependence] = "averaged"
 
     score: Score = BGe()
@@ -127,7 +127,7 @@ class Exact:
 
         def log_weight(dags: np.ndarray) -> np.ndarray:
             value = self._log_prior(dags) + _log_weights(tables, dags)
-            return value + np.log(num_orders(dags)) if self.order_modular else value
+            return value + np.log(num_linear_extensions_each(dags)) if self.order_modular else value
 
         # Piece by piece: all components of all graphs at once would take gigabytes.
         pieces = [(dags, log_weight(dags)) for dags in iterate_dags(data.num_variables)]
@@ -212,7 +212,7 @@ class Exact:
         exact = "edge and path" if self._knows_paths(data.num_variables) else "edge"
         return {
             "model": f"{type(scm.mechanism).__name__} functions, {type(scm.noise).__name__} "
-            f"noise, integrated out ({type(self.score).__name__})",
+            f"noise, integrated out ({in_words(self.score)})",
             "prior": f"{reading}: {self.prior.describe()}",
             "temperature": 1.0,
             "independent": True,

@@ -34,8 +34,8 @@ class Sorted(ABC):
         num_samples: draws of the functions; they share one graph.
     """
 
-    supported_constraints: ClassVar[frozenset[str]] = SUPPORTED_CONSTRAINTS
-    supports_interventions: ClassVar[bool] = True
+    supported_constraints = SUPPORTED_CONSTRAINTS
+    supports_interventions = True
     exact_dependence: ClassVar[ExactDependence] = "ignored"
     NOTE: ClassVar[str]
 

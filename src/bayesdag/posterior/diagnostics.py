@@ -245,7 +245,7 @@ def diagnose(
         num_chains=graphs.shape[0],
         num_draws=graphs.shape[1],
         num_distinct=len(different),
-        kish_ess=estimates.kish_ess(weights),
+        kish_ess=float(estimates.kish_ess(weights)),
         quantities=tuple(quantities),
         outliers=() if independent else tuple(outliers(arrows, indicators, weights)),
         scatter=chain_probabilities(graphs, weights).std(axis=0),

@@ -10,7 +10,7 @@ from jaxtyping import Float, Int8, Shaped
 
 from bayesdag import graphs as graph_facts
 from bayesdag.posterior.arguments import check_interval_probability
-from bayesdag.types import Draws, Weights
+from bayesdag.types import Array, Draws, Weights
 
 Values = Shaped[np.ndarray, "chain draw *rest"]
 BLOCK = 64  # a block of floats fits the cache
@@ -32,7 +32,7 @@ class Distinct(NamedTuple):
 
     graphs: Int8[np.ndarray, "u d d"]
     mass: Float[np.ndarray, " u"]
-    index: Shaped[np.ndarray, "chain draw"]
+    index: Shaped[np.ndarray, "chain draw"]  # pyright: ignore[reportIncompatibleMethodOverride]
 
 
 def mean(values: Values, weights: Weights) -> Float[np.ndarray, "*rest"]:
@@ -68,9 +68,14 @@ def mean_error(values: Values, weights: Weights) -> Float[np.ndarray, "*rest"]:
     return np.asarray(np.sqrt(variance / effective_size(values, weights)))
 
 
-def kish_ess(weights: Weights) -> float:
-    """Effective number of draws of the weights alone (Kish): all of them when equal."""
-    return float(weights.sum() ** 2 / (weights**2).sum())
+def kish_ess(weights: Float[Array, "..."], axis: int | None = None) -> Float[Array, "..."] | float:
+    """Kish's effective sample size of weights that sum to 1: their number when all are equal.
+
+    Args:
+        weights: of any shape.
+        axis: along which they sum to 1; None: all together.
+    """
+    return 1 / (weights**2).sum(axis=axis)
 
 
 def effective_size(values: Values, weights: Weights) -> Float[np.ndarray, "*rest"]:

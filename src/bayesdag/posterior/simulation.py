@@ -18,6 +18,7 @@ from jaxtyping import Bool, Float, Int
 from bayesdag.data import Scaling
 from bayesdag.model.mechanisms.linear import Linear
 from bayesdag.model.scm import SCM
+from bayesdag.posterior.estimates import kish_ess
 from bayesdag.types import Array, Draws, Key, Params, Weights
 
 DRAWS_A_PIECE = 128
@@ -117,7 +118,7 @@ def contrasts(
         same, twice = (jnp.concatenate([x, x]) for x in (same, residuals))
         reached = model.predict(theta, graph, twice, do_mask, settings, then, same)[:, outcome]
         difference = ((reached[num_rows:] - reached[:num_rows]) * probability).sum()
-        return difference, 1 / (probability**2).sum()
+        return difference, jnp.asarray(kish_ess(probability))
 
     return jax.lax.map(one, (keys, params, graphs, before, after), batch_size=_batch(num_rows))
 

@@ -51,7 +51,10 @@ class BGe:
     by an experimenter do not count for that node.
 
     Attributes:
-        alpha_mu: weight of the prior mean, in rows.
+        alpha_mu: weight of the prior mean, in rows; it sets the prior scale of the effects, too.
+            3 is the best compromise between weak and strong effects in standardised columns
+            (`experiments/results/alpha_mu.md`). In raw units far from zero, where the prior mean
+            of 0 is wrong, take less.
         alpha_w: degrees of freedom of the Wishart prior; None: d + 2.
 
     References:
@@ -60,8 +63,13 @@ class BGe:
         the scoring of Gaussian directed acyclic graphical models, Annals of Statistics.
     """
 
-    alpha_mu: float = 1.0
+    alpha_mu: float = 3.0
     alpha_w: float | None = None
+
+    def describe(self) -> str:
+        """The score and its prior, in words."""
+        alpha_w = "d + 2" if self.alpha_w is None else f"{self.alpha_w:g}"
+        return f"BGe, alpha_mu = {self.alpha_mu:g}, alpha_w = {alpha_w}"
 
     def prepare(self, data: Dataset) -> BGeStats:
         """The joint posterior of mean and precision, in engine units."""
