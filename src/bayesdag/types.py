@@ -4,7 +4,8 @@ Conventions, everywhere: `graph[i, j] = 1` means i -> j. Dimensions: `n` rows, `
 `b` batch, `c` chains, `s` draws. `energy` is U = -log joint and `grad` its gradient.
 """
 
-from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
+from enum import Enum
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import jaxtyping
 import numpy as np
@@ -24,9 +25,20 @@ Potentials = Float[Array, " d"]
 Mask = Shaped[Array, "d d"]
 Rows = Float[Array, "n d"]
 ParentSets = Bool[np.ndarray, "m d"]
-ExactDependence = Literal["averaged", "ignored", "refused"]
 # Of a structure prior: log weights of its components, and their penalties by in-degree.
 Components = tuple[Float[np.ndarray, " c"], Float[np.ndarray, "c d"]]
+
+
+class ExactDependence(Enum):
+    """What a method does with columns that determine one another.
+
+    Results are averaged over which column is computed from which; or ignored, by what claims
+    nothing about causes; or such data are refused.
+    """
+
+    AVERAGED = "averaged"
+    IGNORED = "ignored"
+    REFUSED = "refused"
 
 
 @runtime_checkable
@@ -252,9 +264,6 @@ class Method(Protocol):
     `supported_constraints` names the kinds of knowledge the method obeys by construction, out of
     "required", "forbidden" and "beliefs"; the others are refused before it starts.
     `supports_interventions` says whether it drops the likelihood of cells that were set.
-    `exact_dependence` says what becomes of columns that determine one another: results are
-    "averaged" over which is computed from which, they are "ignored" by what claims nothing
-    about causes, or the data are "refused".
     """
 
     @property

@@ -19,7 +19,7 @@ from bayesdag.model.noises.gaussian import Gaussian
 from bayesdag.model.priors.uniform import Uniform
 from bayesdag.sgmcmc import chains, dagspace, mask_gradients
 from bayesdag.sgmcmc.mask_gradients import LeaveOneOut, MaskDraws, SelfNormalised, StraightThrough
-from bayesdag.sgmcmc.node_energies import Place
+from bayesdag.sgmcmc.node_energies import ChainContext
 from bayesdag.types import Array, Key
 
 NUM_VARIABLES = 5
@@ -56,7 +56,7 @@ def _error(found: np.ndarray, exact: np.ndarray, where: np.ndarray) -> dict[str,
     }
 
 
-def _situation(seed: int, num_rows: int) -> tuple[Array, Place, Key]:
+def _situation(seed: int, num_rows: int) -> tuple[Array, ChainContext, Key]:
     """Logits of one chain and where it is."""
     d = NUM_VARIABLES
     source = Synthetic(num_variables=d, mechanism="linear", num_train=num_rows)(seed)
@@ -68,11 +68,11 @@ def _situation(seed: int, num_rows: int) -> tuple[Array, Place, Key]:
     batch = chains.tiled(context, jnp.arange(num_rows), 1, correct=False)
     order = dagspace.order(jnp.arange(d, 0.0, -1.0))
     energy = Energy(Linear(intercept=False), Gaussian(), Uniform())
-    place = Place(energy, order, params, jnp.asarray(0), context.support, batch, 1.0)
+    place = ChainContext(energy, order, params, jnp.asarray(0), context.support, batch, 1.0)
     return jax.random.normal(key_logits, (d, d)), place, key
 
 
-def _estimate(key: Key, estimate: Any, logits: Array, place: Place, num: int) -> Array:
+def _estimate(key: Key, estimate: Any, logits: Array, place: ChainContext, num: int) -> Array:
     key_masks, key_choice = jax.random.split(key)
     noise, masks = mask_gradients.draw(key_masks, logits, num)
     log_terms = place.log_terms(masks)
@@ -82,7 +82,7 @@ def _estimate(key: Key, estimate: Any, logits: Array, place: Place, num: int) ->
     return estimate(logits, MaskDraws(noise, masks, log_terms, chosen, slope))
 
 
-def _exact(logits: Array, place: Place) -> Float[Array, "d d"]:
+def _exact(logits: Array, place: ChainContext) -> Float[Array, "d d"]:
     """∇ Σ_j log E[p(x_j|W)]; all 2^d columns, the same one for every node at once."""
     d = NUM_VARIABLES
     sets = jnp.asarray((np.arange(2**d)[:, None] >> np.arange(d)) & 1, jnp.float32)

@@ -27,13 +27,13 @@ class _Node(NamedTuple):
     """What a variable arises from.
 
     Attributes:
-        index: of the variable.
+        number: of the variable.
         mean: its function of the parents.
         parents: their columns.
         scale: standard deviation of its noise.
     """
 
-    index: int
+    number: int
     mean: _Rows
     parents: Float[np.ndarray, "n k"]
     scale: float
@@ -55,13 +55,13 @@ def _lognormal(rng: np.random.Generator, node: _Node) -> _Rows:
 def _bent(rng: np.random.Generator, node: _Node) -> _Rows:
     """Measured through a nonlinear scale, every other variable expanding and compressing."""
     standard = _standardised(rng, node)
-    return np.sinh(0.8 * standard) if node.index % 2 else np.arcsinh(2 * standard)
+    return np.sinh(0.8 * standard) if node.number % 2 else np.arcsinh(2 * standard)
 
 
 def _saturated(rng: np.random.Generator, node: _Node) -> _Rows:
     """Measured through a scale that saturates, or is steepest at its middle."""
     standard = _standardised(rng, node)
-    if node.index % 2:
+    if node.number % 2:
         return np.sign(standard) * np.abs(standard) ** 0.5
     return np.tanh(1.2 * standard)
 

@@ -35,7 +35,7 @@ class Auto:
 
     supported_constraints = Exact.supported_constraints & Collapsed.supported_constraints
     supports_interventions = True
-    exact_dependence: ClassVar[ExactDependence] = "averaged"
+    exact_dependence = ExactDependence.AVERAGED
     PRESETS: ClassVar[dict[str, "Auto"]]
 
     max_exact: int = 10

@@ -59,8 +59,8 @@ class Averaged:
     @property
     def exact_dependence(self) -> ExactDependence:
         """Averaged over where all methods do that; refused where one does not."""
-        able = all(method.exact_dependence == "averaged" for method in self.methods)
-        return "averaged" if able else "refused"
+        able = all(method.exact_dependence == ExactDependence.AVERAGED for method in self.methods)
+        return ExactDependence.AVERAGED if able else ExactDependence.REFUSED
 
     def min_rows(self, d: int) -> int:
         """What the most demanding of them needs."""

@@ -102,7 +102,7 @@ class Collapsed:
 
     supported_constraints = frozenset({"required", "forbidden", "beliefs"})
     supports_interventions = True
-    exact_dependence: ClassVar[ExactDependence] = "averaged"
+    exact_dependence = ExactDependence.AVERAGED
     PRESETS: ClassVar[dict[str, "Collapsed"]]
 
     score: Score = BGe()

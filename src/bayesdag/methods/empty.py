@@ -23,7 +23,7 @@ class Empty:
 
     supported_constraints = baselines.SUPPORTED_CONSTRAINTS
     supports_interventions = True
-    exact_dependence: ClassVar[ExactDependence] = "ignored"
+    exact_dependence = ExactDependence.IGNORED
 
     num_samples: int = 100
 

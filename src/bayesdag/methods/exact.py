@@ -66,7 +66,7 @@ class Exact:
 
     supported_constraints = frozenset({"required", "forbidden", "beliefs"})
     supports_interventions = True
-    exact_dependence: ClassVar[ExactDependence] = "averaged"
+    exact_dependence = ExactDependence.AVERAGED
 
     score: Score = BGe()
     prior: StructurePrior = DensityGrid()

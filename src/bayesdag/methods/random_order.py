@@ -29,7 +29,7 @@ class RandomOrder:
 
     supported_constraints = baselines.SUPPORTED_CONSTRAINTS
     supports_interventions = True
-    exact_dependence: ClassVar[ExactDependence] = "ignored"
+    exact_dependence = ExactDependence.IGNORED
 
     num_samples: int = 100
 

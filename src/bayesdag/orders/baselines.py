@@ -36,7 +36,7 @@ class Sorted(ABC):
 
     supported_constraints = SUPPORTED_CONSTRAINTS
     supports_interventions = True
-    exact_dependence: ClassVar[ExactDependence] = "ignored"
+    exact_dependence = ExactDependence.IGNORED
     NOTE: ClassVar[str]
 
     num_samples: int = 100

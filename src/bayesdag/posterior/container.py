@@ -12,8 +12,9 @@ import hashlib
 import json
 import os
 import struct
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from bayesdag.errors import FileFormatError
 
@@ -32,7 +33,8 @@ class _OtherFormatError(FileFormatError):
     """The file is whole; a newer version wrote it."""
 
 
-class Content(NamedTuple):
+@dataclass(frozen=True)
+class Content:
     """A whole file, checked: the netCDF document and what the index says of it."""
 
     document: memoryview

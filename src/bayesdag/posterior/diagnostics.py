@@ -278,7 +278,7 @@ def _diagnose_members(
         num_chains=graphs.shape[0],
         num_draws=graphs.shape[1],
         num_distinct=len(graph_facts.unique_graphs(graphs)[0]),
-        kish_ess=estimates.kish_ess(weights),
+        kish_ess=float(estimates.kish_ess(weights)),
         quantities=tuple(
             q._replace(name=f"{name}: {q.name}") for name, part in parts for q in part.quantities
         ),

@@ -86,11 +86,11 @@ class Hypotheses:
         return others
 
     @cached_property
-    def families(self) -> list["Families"]:
+    def families(self) -> list["DrawGroups"]:
         """Draws with the same parents, of each node."""
         return [self._families_of(node) for node in range(self.graphs.shape[2])]
 
-    def _families_of(self, node: int) -> "Families":
+    def _families_of(self, node: int) -> "DrawGroups":
         parents = self.graphs[:, :, node] != 0
         _, index = np.unique(parents, axis=0, return_inverse=True)
         index = index.reshape(-1)
@@ -99,18 +99,18 @@ class Hypotheses:
         return _grouped(index, nearest)
 
 
-class Families(NamedTuple):
+class DrawGroups(NamedTuple):
     """Draws in groups: by the parents of one node, or by their answer.
 
     Attributes:
-        index: group of each draw.
+        group: of each draw.
         order: draws, one group after the other.
         starts: where the groups start in `order`.
         nearest: for experiments whose truth is alone in its group, the other draws with the
             most similar parents.
     """
 
-    index: Int[np.ndarray, " s"]
+    group: Int[np.ndarray, " s"]
     order: Int[np.ndarray, " s"]
     starts: Int[np.ndarray, " f"]
     nearest: dict[int, np.ndarray]
@@ -130,15 +130,15 @@ def log_evidence(
     for node, families in enumerate(hypotheses.families):
         pooled = _pooled(terms[:, :, node], hypotheses, families)
         for total, average in zip((within, without), pooled, strict=True):
-            total += np.where(own[None, :, node], terms[:, :, node], average[:, families.index])
+            total += np.where(own[None, :, node], terms[:, :, node], average[:, families.group])
     return within, without
 
 
 def _pooled(
-    terms: Evidence, hypotheses: Hypotheses, families: Families
+    terms: Evidence, hypotheses: Hypotheses, families: DrawGroups
 ) -> tuple[Float[np.ndarray, "e f"], Float[np.ndarray, "e f"]]:
     """Log average density over the draws of each family: with the truth, without."""
-    e, own_family = hypotheses.experiments, families.index[hypotheses.truths]
+    e, own_family = hypotheses.experiments, families.group[hypotheses.truths]
     others = _segment_logsumexp(terms + hypotheses.log_weights_of_others, families)
     mass = _segment_logsumexp(hypotheses.log_weights_of_others, families)
     weight = hypotheses.log_weights[hypotheses.truths]
@@ -154,7 +154,7 @@ def _pooled(
     return all_terms - all_mass, others - mass
 
 
-def _segment_logsumexp(values: Evidence, families: Families) -> Float[np.ndarray, "e f"]:
+def _segment_logsumexp(values: Evidence, families: DrawGroups) -> Float[np.ndarray, "e f"]:
     """log Σ exp over the draws of each family; -inf where nothing is left."""
     grouped = values[:, families.order]
     highest = np.maximum.reduceat(grouped, families.starts, axis=1)
@@ -166,11 +166,11 @@ def _segment_logsumexp(values: Evidence, families: Families) -> Float[np.ndarray
 
 
 def _grouped(
-    index: Int[np.ndarray, " s"], nearest: dict[int, np.ndarray] | None = None
-) -> Families:
-    order = np.argsort(index, kind="stable")
-    starts = np.flatnonzero(np.diff(index[order], prepend=-1))
-    return Families(index, order, starts, nearest or {})
+    group: Int[np.ndarray, " s"], nearest: dict[int, np.ndarray] | None = None
+) -> DrawGroups:
+    order = np.argsort(group, kind="stable")
+    starts = np.flatnonzero(np.diff(group[order], prepend=-1))
+    return DrawGroups(group, order, starts, nearest or {})
 
 
 def _nearest(parents: Bool[np.ndarray, "s d"], truth: int) -> Int[np.ndarray, " k"]:
@@ -209,7 +209,7 @@ def _log_probability(log_posterior: Evidence, answers: Int[np.ndarray, " s"]) ->
     _, index = np.unique(answers, return_inverse=True)
     families = _grouped(index.reshape(-1))
     by_answer = _segment_logsumexp(log_posterior, families)
-    return (by_answer - np.logaddexp.reduce(by_answer, axis=1, keepdims=True))[:, families.index]
+    return (by_answer - np.logaddexp.reduce(by_answer, axis=1, keepdims=True))[:, families.group]
 
 
 def _surprise(values: Evidence, terms: Terms, hypotheses: Hypotheses) -> Float[np.ndarray, " e"]:

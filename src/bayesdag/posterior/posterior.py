@@ -247,15 +247,10 @@ class Posterior:
 
         With evidence, edges of equal probability are ranked by `edge_evidence`.
         """
-        return graph_queries.edge_table(
-            *(self.graphs, self.weights, self.names, self.marginals, top, with_error),
-            variable=variable,
-            evidence=self._evidence() if with_evidence else None,
-        )
-
-    def _evidence(self) -> Float[np.ndarray, "d d"]:
         tied = graph_queries.tied_edges(self.edge_matrix())
-        return edge_evidence.matrix(self._ensemble, tied, self.summary)
+        drawn = (self.graphs, self.weights, self.names, self.marginals)
+        found = edge_evidence.matrix(self._ensemble, tied, self.summary) if with_evidence else None
+        return graph_queries.edge_table(*drawn, top, with_error, variable=variable, evidence=found)
 
     def describe(self) -> list[str]:
         """What this posterior is of, in words: its fit first, then model, prior and draws."""

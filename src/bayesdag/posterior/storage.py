@@ -83,9 +83,9 @@ def to_bytes(document: Document) -> bytes:
 
 def load(path: Path) -> Document:
     """Read a document; anything but a whole file of this format is refused."""
-    document, index = container.read(path)
+    content = container.read(path)
     try:
-        return _from_index(document, index)
+        return _from_index(content.document, content.index)
     except FileFormatError as error:
         raise container.refusal(path, error) from error
 

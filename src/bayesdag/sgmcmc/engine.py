@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -37,7 +37,7 @@ class Engine(EngineSettings, ABC):
 
     supported_constraints = frozenset({"required", "forbidden", "beliefs"})
     supports_interventions = True
-    exact_dependence: ClassVar[ExactDependence] = "refused"
+    exact_dependence = ExactDependence.REFUSED
 
     def min_rows(self, d: int) -> int:
         """Ten: fewer say nothing about a noise scale."""
