@@ -1,8 +1,9 @@
 """`fit`: settings, presets, refusals and the stamp on the result."""
 
+import numpy as np
 import pytest
 
-from bayesdag import Dataset, fit, fitting, list_methods, plugins, read
+from bayesdag import Dataset, extend, fit, fitting, list_methods, load, merge, plugins, read
 from bayesdag.errors import BayesdagWarning, InputError
 from bayesdag.runs import progress
 from bayesdag.runs.checkpoint import MonitorGroup
@@ -62,6 +63,38 @@ def test_the_result_tells_where_it_came_from():
     assert plugins.from_configuration(provenance["method"]) == fitting.build_method(
         "exact", num_samples=7
     )
+
+
+def bent(num_rows=200):
+    """The toy, with a second bump in the price and a bend in the crop."""
+    table = toy_frame(num_rows)
+    rain = (table["rain"] - table["rain"].mean()) / table["rain"].std()
+    return table.assign(crop=table["crop"] + table["crop"].std() * rain**2)
+
+
+def test_the_fit_is_checked_and_the_verdict_stays_with_the_result(tmp_path):
+    found = fit(bent(), "exact", seed=4, num_samples=60)
+    assert not found.checked.passed
+    assert found.checked == found.check(bent(), seed=4)
+    assert found.describe()[0] == f"fit: {found.checked.headline}"
+    assert "do not trust" in repr(found)
+    found.save(tmp_path / "bent.nc")
+    assert load(tmp_path / "bent.nc").checked == found.checked
+    assert extend(found, bent(), 20).checked == fit(bent(), "exact", seed=4, num_samples=80).checked
+
+
+def test_merged_runs_carry_the_average_of_their_checks():
+    runs = [fit(bent(), "exact", seed=seed, num_samples=60) for seed in (0, 1)]
+    both = merge(runs)
+    mean = np.mean([run.checked.variables[2].shape for run in runs])
+    assert both.checked.variables[2].shape == pytest.approx(mean)
+    assert "crop" in both.checked.headline
+
+
+def test_the_text_of_a_posterior_is_short():
+    text = repr(fit(toy_frame(), "exact", num_samples=7))
+    assert text.startswith("<Posterior: 4 variables, 1 × 7 draws")
+    assert len(text) < 200
 
 
 def test_every_method_says_what_it_does():

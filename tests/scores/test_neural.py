@@ -366,6 +366,19 @@ def test_drawn_functions_explain_the_rows_they_were_trained_on(key):
     assert values[0] > values[2] + 100
 
 
+def test_fewer_columns_than_places_do_not_count_a_parent_twice(key):
+    """Places without a column are filled up with the first, which is the parent here."""
+    x = kinked_rows()[:, [0, 3, 2]]
+    data, graph = Dataset(x, ("a", "d", "c")), np.zeros((3, 3), dtype=np.int8)
+    graph[0, 1] = 1
+    params = SCORE.draw(key, SCORE.prepare(data), np.stack([graph] * 8))
+    model = SCORE.scm(data)
+    for s in range(8):
+        one = jax.tree.map(lambda leaf, s=s: jnp.asarray(leaf)[s], params)
+        residual = np.asarray(model.abduct(one, graph, x.astype(np.float32)))[:, 1]
+        assert residual.std() < 1.3 * np.exp(float(one["noise"]["log_scale"][1]))
+
+
 def test_units_that_agree_do_not_keep_functions_from_being_drawn():
     agreeing = np.full((1, 3, 3), 4.0) + np.diag([0.0, -1e-9, 4.0])
     root = parameter_draws._inverse_roots(agreeing)[0]

@@ -67,6 +67,8 @@ def _drawn(
     back = np.swapaxes(folds.whitening.astype(float), 1, 2)[at]
     noise[:, h : h + k] = np.linalg.solve(back, noise[:, h : h + k, None])[..., 0]
     second = (second + noise) * spread[:, None]
+    # Places that are filled up repeat a column, which may be a parent at its own place.
+    second[:, h : h + k] *= family.used[None, :]
     return {
         "members": np.tile(family.members, (num, 1)),
         "first": first.astype(np.float32),
