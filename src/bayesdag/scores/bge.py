@@ -63,7 +63,7 @@ class BGe:
         the scoring of Gaussian directed acyclic graphical models, Annals of Statistics.
     """
 
-    alpha_mu: float = 3.0
+    alpha_mu: float = 1.0
     alpha_w: float | None = None
 
     def describe(self) -> str:
