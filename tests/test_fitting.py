@@ -36,9 +36,9 @@ def test_text_of_the_wrong_kind_is_refused(setting, text, words):
 
 
 def test_settings_without_a_default_are_read_by_their_annotation():
-    assert fitting.build_method("bayesdag", sparsity="3").sparsity == 3.0
-    assert fitting.build_method("bayesdag", sparsity="none").sparsity is None
-    assert fitting.build_method("auto", num_samples="7").num_samples == 7
+    assert fitting.build_method("bayesdag", sparsity="3").sparsity == 3.0  # pyright: ignore[reportAttributeAccessIssue]
+    assert fitting.build_method("bayesdag", sparsity="none").sparsity is None  # pyright: ignore[reportAttributeAccessIssue]
+    assert fitting.build_method("auto", num_samples="7").num_samples == 7  # pyright: ignore[reportAttributeAccessIssue]
     with pytest.raises(InputError, match="sparsity is a number, or none, not 'much'"):
         fitting.build_method("bayesdag", sparsity="much")
     with pytest.raises(InputError, match="'auto' has no setting 'sparsity'; it has: max_exact"):
