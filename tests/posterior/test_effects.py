@@ -415,10 +415,10 @@ def test_the_interval_says_what_it_is(seed):
 def test_an_effect_is_compiled_once_for_all_pairs(seed):
     posterior = random_linear(seed, d=5)
     posterior.effect("a", "b")
-    before = simulation.contrasts._cache_size()  # pyright: ignore[reportAttributeAccessIssue]  # pyright: ignore[reportAttributeAccessIssue]
+    before = simulation.contrasts._cache_size()  # pyright: ignore[reportAttributeAccessIssue]
     posterior.effect("a", "e", values=(3.0, 4.0))
     posterior.effect("c", "b")
-    assert simulation.contrasts._cache_size()  # pyright: ignore[reportAttributeAccessIssue] == before  # pyright: ignore[reportAttributeAccessIssue]
+    assert simulation.contrasts._cache_size() == before  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def test_nonlinear_effects_are_compiled_once_too():
@@ -428,7 +428,7 @@ def test_nonlinear_effects_are_compiled_once_too():
     before = simulation.contrasts._cache_size()  # pyright: ignore[reportAttributeAccessIssue]
     posterior.effect("a", "c", num_rows=8)
     posterior.effect("b", "c", values=(0.0, 0.5), num_rows=8)
-    assert simulation.contrasts._cache_size()  # pyright: ignore[reportAttributeAccessIssue] == before
+    assert simulation.contrasts._cache_size() == before  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def test_the_noise_of_the_outcome_is_left_out():

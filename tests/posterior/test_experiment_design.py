@@ -106,7 +106,7 @@ def test_bounds_surround_the_gain_and_never_leave_the_possible(seed):
     assert np.all(table["gain"] <= table["high"])
     assert np.all(table["low"] >= 0)
     assert table["fraction removed"].between(0, 1).all()
-    assert (table["error"] >= 0).all()
+    assert np.all(table["error"] >= 0)
 
 
 def test_a_binary_column_is_set_to_its_two_values():
