@@ -146,3 +146,11 @@ def test_a_hundred_variables_are_diagnosed_in_seconds(seed):
     graphs = (common & ~flips).astype(np.int8)
     found = linear(graphs, table(rng, 300, 100)).diagnostics()
     assert len([q for q in found.quantities if q.kind == "order"]) == 100
+
+
+def test_searches_that_disagree_are_part_of_the_verdict(seed):
+    rng = np.random.default_rng(seed)
+    words = "two searches from different starts ended 20.0 nats apart"
+    told = {"search": {"disagreement": {"words": words}}}
+    made = linear(chains(rng, 0.5), table(rng, 50, 4), provenance=told)
+    assert "Two searches from different starts ended 20.0 nats apart." in made.diagnostics().verdict

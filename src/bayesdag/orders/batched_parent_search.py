@@ -23,7 +23,7 @@ MORE_TRIED = 12
 LEAST_GAIN = 3.0
 
 
-class _Stage(NamedTuple):
+class _ScoredSet(NamedTuple):
     """Value of a set, and the variables worth adding to it, largest approximate gain first."""
 
     value: float
@@ -45,7 +45,7 @@ class BatchedParentSearch:
     def __init__(self, scores: BatchedScores, penalty: Float[np.ndarray, " d"]) -> None:
         self.scores, self.penalty = scores, penalty
         self._required = [mask_of(column) for column in scores.knowledge.required.T]
-        self._stages: dict[Family, _Stage] = {}
+        self._stages: dict[Family, _ScoredSet] = {}
         self._choices: dict[Family, Choice] = {}
         self._better: list[list[int]] = [[] for _ in self._required]
 
@@ -199,7 +199,7 @@ class BatchedParentSearch:
         worth_it = (gain > LEAST_GAIN).sum(axis=1)
         for family, value, order, count in zip(families, values, best_first, worth_it, strict=True):
             ranked = [1 << j for j in order[:count].tolist()]
-            self._stages[family] = _Stage(float(value), ranked)
+            self._stages[family] = _ScoredSet(float(value), ranked)
 
 
 def _largest_gains(

@@ -54,6 +54,7 @@ class Diagnostics:
         scatter: standard deviation between chains of each edge probability.
         names: column names.
         independent: whether the method draws without a chain, so that nothing has to mix.
+        search: how independent searches disagree, in words, where it matters.
     """
 
     num_chains: int
@@ -64,6 +65,7 @@ class Diagnostics:
     scatter: Float[np.ndarray, "d d"]
     names: tuple[str, ...]
     independent: bool = False
+    search: str = ""
 
     @property
     def comparable(self) -> bool:
@@ -86,7 +88,8 @@ class Diagnostics:
     @property
     def verdict(self) -> str:
         """The state of the chains in plain words, and what to do."""
-        return " ".join([*self._verdict_on_chains(), *self._verdict_on_weights()])
+        said = [*self._verdict_on_chains(), *self._verdict_on_weights()]
+        return " ".join([*said, *self._verdict_on_search()])
 
     def table(self, top: int = 12) -> "pandas.DataFrame":
         """The watched quantities: statistics, then the worst of the rest."""
@@ -168,6 +171,9 @@ class Diagnostics:
             f"A few draws carry nearly all the weight: {total} draws count like "
             f"{self.weight_size:.1f}."
         ]
+
+    def _verdict_on_search(self) -> list[str]:
+        return [f"{self.search[0].upper()}{self.search[1:]}."] if self.search else []
 
     def _smallest_size(self) -> float:
         return min((q.ess for q in self.quantities if q.ess > 0), default=self.weight_size)

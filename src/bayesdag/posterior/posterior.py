@@ -5,7 +5,7 @@ by a function of plain arrays in a module of its own; the methods here only hand
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -208,7 +208,9 @@ class Posterior:
     def diagnostics(self) -> Diagnostics:
         """Whether the chains agree, with a verdict in words."""
         independent = bool(self.provenance.get("independent", False))
-        return diagnostics.diagnose(self.graphs, self.weights, self.stats, self.names, independent)
+        found = diagnostics.diagnose(self.graphs, self.weights, self.stats, self.names, independent)
+        searches = self.provenance.get("search", {}).get("disagreement", {})
+        return replace(found, search=searches.get("words", ""))
 
     def check(self, data: Any, seed: int = 0) -> Check:
         """Whether the model fits the rows it was fitted to, with warnings in words."""
