@@ -82,7 +82,7 @@ class Mechanism(Protocol):
 
 @runtime_checkable
 class Heteroscedastic(Protocol):
-    """A mechanism that says how far the noise reaches, too, given the parents."""
+    """A mechanism whose parents decide the scale of the noise, too."""
 
     def node_scale(self, params: Params, x: Rows, parents: Shaped[Array, " d"], i: Any) -> Array:
         """Factor of the noise of variable `i` in every row."""
@@ -91,7 +91,7 @@ class Heteroscedastic(Protocol):
 
 @runtime_checkable
 class Noise(Protocol):
-    """Density of the residuals, one independent component a variable."""
+    """Density of the residuals, one independent component per variable."""
 
     def init(self, key: Key, d: int) -> Params:
         """Parameters at the start of a chain."""

@@ -241,3 +241,11 @@ def test_the_text_of_diagnostics_is_short(seed):
     assert repr(diagnose(chains(rng, 0.5))) == "<Diagnostics of 4 × 200 draws: converged>"
     one = diagnose(chains(rng, 0.5, num_chains=1))
     assert repr(one) == "<Diagnostics of 1 × 200 draws: nothing to compare>"
+
+
+def test_searches_that_disagree_are_part_of_the_verdict(seed):
+    rng = np.random.default_rng(seed)
+    words = "two searches from different starts ended 20.0 nats apart"
+    told = {"search": {"disagreement": {"words": words}}}
+    made = linear(chains(rng, 0.5), table(rng, 50, 4), provenance=told)
+    assert "Two searches from different starts ended 20.0 nats apart." in made.diagnostics().verdict

@@ -65,7 +65,7 @@ class _ModelDraws(NamedTuple):
         params: of the functions on each graph.
         log_joint: of each draw, under this model.
         weights: of each draw; 1 on average.
-        start: the best result of the search.
+        found: results of independent searches, the best one first, for other noise models.
         report: for the provenance.
         notes: in words.
         missing_edges: that the tables leave out, expected.
@@ -76,7 +76,7 @@ class _ModelDraws(NamedTuple):
     params: Params
     log_joint: Float[np.ndarray, " s"]
     weights: Float[np.ndarray, " s"]
-    start: Found
+    found: tuple[Found, ...]
     report: dict[str, Any]
     notes: list[str]
     missing_edges: float
@@ -194,18 +194,18 @@ class Collapsed:
             scope = recorder if len(models) == 1 else recorder.child(f"noise model {number}")
             method = replace(self, score=model.score, num_samples=model.num_samples)
             strategy = strategies.strategy_for(model.score, stats, knowledge, scope)
-            start = parts[0].start if parts else None
-            parts.append(method._draw(own, data, strategy, start))
+            known = parts[0].found if parts else ()
+            parts.append(method._draw(own, data, strategy, known))
         return parts
 
     def _draw(
-        self, key: Key, data: Dataset, strategy: SearchStrategy, start: Found | None
+        self, key: Key, data: Dataset, strategy: SearchStrategy, known: tuple[Found, ...]
     ) -> _ModelDraws:
-        """Draws under one noise model, from a search of its own or from what another found."""
+        """Draws under one noise model, from a search of its own or from `known` results."""
         key_region, key_run, key_functions = jax.random.split(key, 3)
         prior = Components(*self.prior.components(data.num_variables))
         effort, scores = self._effort(data.num_variables, strategy), strategy.scores
-        region = pipeline.explore(key_region, strategy, prior, effort, start)
+        region = pipeline.explore(key_region, strategy, prior, effort, known)
         if not self.order_modular:
             order_counting.log_num_orders(region.found[0].graph)  # refuse now, not at the end
         drawn = self._arranged(pipeline.run(key_run, region, effort, strategy.recorder))
@@ -214,8 +214,11 @@ class Collapsed:
         params = self.score.draw(key_functions, scores.stats, drawn.graphs.astype(np.int8))
         missing = pipeline.outside(scores, region, drawn)
         log_joint = scores.of_graphs(drawn.graphs).sum(axis=1) + prior.log_prob(drawn.graphs)
+        by_chain = log_joint.reshape(self.num_chains, -1)
+        disagreement = run_report.disagreement(scores, prior, region.independent, by_chain)
+        searched = run_report.search_report(scores, prior, region, log_joint)
         report = {
-            "search": run_report.search_report(scores, prior, region, log_joint),
+            "search": searched | run_report.as_data(disagreement),
             "tables": run_report.table_report(data.names, region, drawn, missing),
             "exchanges": [float(rate) for rate in drawn.exchanges],
             "edge_log_odds": run_report.edge_log_odds(region, drawn),
@@ -225,9 +228,13 @@ class Collapsed:
             params=params,
             log_joint=log_joint + change,
             weights=weights,
-            start=region.found[0],
+            found=_distinct((region.found[0], *region.independent)),
             report=report,
-            notes=[*notes, *run_report.table_notes(data.names, region, drawn, missing)],
+            notes=[
+                *([disagreement.words] if disagreement and disagreement.words else []),
+                *notes,
+                *run_report.table_notes(data.names, region, drawn, missing),
+            ],
             missing_edges=float(missing.probability.sum()),
             power=scores.power,
         )
@@ -259,6 +266,7 @@ class Collapsed:
             num_starts=self.num_starts,
             max_rounds=self.max_rounds,
             limits=self._limits(d, strategy),
+            num_chains=self.num_chains,
             num_ladders=total,
             num_rungs=self.num_temperatures,
             hottest=self.hottest,
@@ -331,6 +339,14 @@ class Collapsed:
                 for model, part in pairs
             ]
         return words
+
+
+def _distinct(found: tuple[Found, ...]) -> tuple[Found, ...]:
+    """Results with different graphs, the first of each."""
+    first: dict[bytes, Found] = {}
+    for result in found:
+        first.setdefault(result.graph.tobytes(), result)
+    return tuple(first.values())
 
 
 Collapsed.PRESETS = {

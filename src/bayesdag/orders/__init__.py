@@ -1,7 +1,7 @@
-"""The posterior over orders of the variables, with graphs and functions summed out.
+"""From a score to draws of orders.
 
-Read in this order: `local_scores` (what a node with its parents is worth), `parent_trees` and
-`search` (where the posterior mass is, with all predecessors as possible parents),
-`candidates` and `tables` (that region as tables), `chains` (order chains that look up), and
-`region`, which puts them together until nothing is missing from the tables.
+Read in this order: `local_scores` (scores of a node with its parents), `parent_search` and
+`batched_parent_search` (the best parents among predecessors), `search` and `batched_search` (the
+best orders), `strategies` (which of them suits a score), `candidates` and `score_tables` (what
+chains look up), `tempering` (the chains), `pipeline` (all of it in turn), `noise_averaging`.
 """

@@ -5,6 +5,7 @@ whose draws say which variables are missing from the tables; and again, until no
 """
 
 import dataclasses
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -38,7 +39,8 @@ class Effort:
         num_starts: searches, from afar and from the best result so far.
         max_rounds: rounds of tables, chains and widening.
         limits: size of the tables.
-        num_ladders: sets of replicas that exchange states among themselves.
+        num_chains: chains of the result, each a group of ladders.
+        num_ladders: sets of replicas that exchange states among themselves, in all chains.
         num_rungs: temperatures of a ladder.
         hottest: the highest of them.
         schedule: of the chains, in sweeps.
@@ -48,6 +50,7 @@ class Effort:
     num_starts: int
     max_rounds: int
     limits: Limits
+    num_chains: int
     num_ladders: int
     num_rungs: int
     hottest: float
@@ -67,6 +70,7 @@ class Region:
         starts: orders from which the replicas start.
         history: log score of the best graph after each stage, and how many candidates
             entered the tables because of it.
+        independent: results of searches from different starts, each meant to find the best.
     """
 
     found: tuple[Found, ...]
@@ -75,6 +79,7 @@ class Region:
     node_tables: tuple[NodeTable, ...]
     starts: Int[np.ndarray, "l t d"]
     history: tuple[dict[str, Any], ...]
+    independent: tuple[Found, ...] = ()
 
 
 class Sampled(NamedTuple):
@@ -102,18 +107,19 @@ def explore(
     strategy: SearchStrategy,
     prior: Components,
     effort: Effort,
-    start: Found | None = None,
+    known_results: Sequence[Found] = (),
 ) -> Region:
     """Search, tables and short chains in turn, until nothing enters the tables.
 
     Args:
-        start: what another noise model has found.
+        known_results: what another noise model has found, best first.
     """
     key_search, key_start, key_rounds = jax.random.split(key, 3)
     rng, scores = generator(key_search), strategy.scores
-    found, parents = strategy.find(rng, prior, effort.num_starts, start)
+    found, parents, independent = strategy.find(rng, prior, effort.num_starts, known_results)
     history = [{"stage": "search", "best": log_score(scores, prior, found[0].graph)}]
-    starts = _starts(generator(key_start), found, effort, scores.knowledge.required)
+    by_ladder = _by_chain(found, effort) if independent else _by_ladder(found, effort)
+    starts = _starts(generator(key_start), by_ladder, effort, scores.knowledge.required)
     probability = candidates.of_search(scores, parents.penalty, found, MARGIN)
     all_fit = scores.num_variables - 1 <= effort.limits.plain and strategy.tabulates_all
     if all_fit:
@@ -135,7 +141,13 @@ def explore(
         history.append({"stage": f"chains {len(history)}", "best": best, "entered": entered})
         starts = drawn.last
     last = region  # pyright: ignore[reportPossiblyUnboundVariable]
-    return dataclasses.replace(last, found=tuple(found), starts=starts, history=tuple(history))
+    return dataclasses.replace(
+        last,
+        found=tuple(found),
+        starts=starts,
+        history=tuple(history),
+        independent=independent,
+    )
 
 
 class _Ended(NamedTuple):
@@ -255,22 +267,35 @@ def _prefetch(scores: FamilyScores, lists: Lists) -> None:
     scores.prefetch(nodes, np.concatenate(sets))
 
 
-def _starts(
-    rng: np.random.Generator, found: list[Found], effort: Effort, required: np.ndarray
-) -> Int[np.ndarray, "l t d"]:
-    """Cold replicas start from what the search found, every other hot one at random.
+def _by_ladder(found: list[Found], effort: Effort) -> Int[np.ndarray, "l t d"]:
+    """Orders of search results for every replica; neighbouring ladders have different ones."""
+    ladder, rung = np.indices((effort.num_ladders, effort.num_rungs))
+    return np.stack([result.order for result in found])[(ladder + rung) % len(found)]
 
-    Neighbouring ladders start from different results, so that chains which do not mix
-    show it.
+
+def _by_chain(found: list[Found], effort: Effort) -> Int[np.ndarray, "l t d"]:
+    """The same, with one result for all ladders of a chain.
+
+    Where independent searches differ and the chains do not mix, R-hat shows it.
     """
+    ladder, rung = np.indices((effort.num_ladders, effort.num_rungs))
+    chain = ladder // (effort.num_ladders // effort.num_chains)
+    return np.stack([result.order for result in found])[(chain + rung) % len(found)]
+
+
+def _starts(
+    rng: np.random.Generator,
+    known: Int[np.ndarray, "l t d"],
+    effort: Effort,
+    required: np.ndarray,
+) -> Int[np.ndarray, "l t d"]:
+    """Cold replicas start from what the search found, every other hot one at random."""
     d = len(required)
-    starts = np.empty((effort.num_ladders, effort.num_rungs, d), dtype=np.int32)
+    starts = np.array(known, dtype=np.int32)
     for ladder in range(effort.num_ladders):
         for rung in range(effort.num_rungs):
-            known = found[(ladder + rung) % len(found)].order
-            hot = rung >= effort.num_rungs // 2 and rung % 2 == 1
-            order = search.causes_first(rng.permutation(d), required) if hot else known
-            starts[ladder, rung] = order
+            if rung >= effort.num_rungs // 2 and rung % 2 == 1:
+                starts[ladder, rung] = search.causes_first(rng.permutation(d), required)
     return starts
 
 

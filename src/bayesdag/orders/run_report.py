@@ -1,6 +1,6 @@
 """What a run has searched, what its tables hold and leave out: for the provenance."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
@@ -10,17 +10,107 @@ from bayesdag.orders.candidates import Outside
 from bayesdag.orders.local_scores import FamilyScores
 from bayesdag.orders.pipeline import Region, Sampled
 from bayesdag.orders.prior import Components
+from bayesdag.orders.search import Found
+
+# Nats by which the ends of two searches, or a chain and the best graph, may differ.
+MATTERS = 10.0
+NUM_NAMED = 5  # edges that are named
 
 
 def search_report(
     scores: FamilyScores, prior: Components, region: Region, log_joint: Float[np.ndarray, " s"]
 ) -> dict[str, Any]:
-    """Best log scores of all stages, and how many families were scored."""
+    """Best log scores of all stages, and how many families were scored.
+
+    Those of the tables alone where scores cost little: a resumed search asks for fewer, and
+    ends in the same bytes.
+    """
+    tabulated = sum(table.scores.size for table in region.node_tables)
     return {
         "stages": [*region.history, {"stage": "draws", "best": float(log_joint.max())}],
         "found": [pipeline.log_score(scores, prior, result.graph) for result in region.found],
-        "num_scores": scores.num_computed,
+        "num_scores": tabulated if scores.stable else scores.num_computed,
     }
+
+
+class Disagreement(NamedTuple):
+    """How independent searches differ, and whether the chains have overcome it.
+
+    Attributes:
+        log_scores: of the graphs in which they ended, in the order of the searches.
+        gap: nats between the best and the worst.
+        edges: of one of the graphs and not of the best.
+        missed: of the best graph and not of all others.
+        stuck: chains that never came near the best log joint of the others.
+    """
+
+    log_scores: tuple[float, ...]
+    gap: float
+    edges: tuple[str, ...]
+    missed: tuple[str, ...]
+    stuck: tuple[int, ...]
+
+    @property
+    def words(self) -> str:
+        """The disagreement in words, where it matters; otherwise empty."""
+        if self.gap <= MATTERS and not self.stuck:
+            return ""
+        several = (
+            "two searches" if len(self.log_scores) == 2 else f"{len(self.log_scores)} searches"
+        )
+        differ = _named((*self.missed, *self.edges))
+        text = f"{several} from different starts ended {self.gap:.1f} nats apart"
+        text += f"; they disagree about {differ}" if differ else ""
+        if self.stuck:
+            chains = ", ".join(str(chain) for chain in self.stuck)
+            return (
+                f"{text}. Chain {chains} never came within {MATTERS:g} nats of the best draw of "
+                "the others: do not trust what the chains disagree about; raise num_warmup, "
+                "num_samples and max_rounds, or fit with other seeds and compare"
+            )
+        return (
+            f"{text}. All chains reached the better result, but a search that fails from one "
+            "start may fail from both: fit with another seed and compare"
+        )
+
+
+def disagreement(
+    scores: FamilyScores,
+    prior: Components,
+    independent: tuple[Found, ...],
+    log_joint: Float[np.ndarray, "chain draw"],
+) -> Disagreement | None:
+    """How independent searches differ; None where there was one search, or many perturbed ones."""
+    if len(independent) < 2:
+        return None
+    graphs = np.stack([result.graph != 0 for result in independent])
+    values = [pipeline.log_score(scores, prior, graph) for graph in graphs]
+    best, reached = graphs[int(np.argmax(values))], log_joint.max(axis=1)
+    return Disagreement(
+        log_scores=tuple(values),
+        gap=max(values) - min(values),
+        edges=_arrows(scores.knowledge.names, graphs.any(axis=0) & ~best),
+        missed=_arrows(scores.knowledge.names, best & ~graphs.all(axis=0)),
+        stuck=tuple(np.flatnonzero(reached < reached.max() - MATTERS).tolist()),
+    )
+
+
+def as_data(found: Disagreement | None) -> dict[str, Any]:
+    """The disagreement as plain data, for the provenance; empty where there is none to speak of."""
+    if found is None:
+        return {}
+    data = {name: list(v) if isinstance(v, tuple) else v for name, v in found._asdict().items()}
+    return {"disagreement": data | {"words": found.words}}
+
+
+def _arrows(names: tuple[str, ...], graph: np.ndarray) -> tuple[str, ...]:
+    return tuple(f"{names[i]} → {names[j]}" for i, j in np.argwhere(graph).tolist())
+
+
+def _named(arrows: tuple[str, ...]) -> str:
+    """The first few, and how many more."""
+    more = f" and {len(arrows) - NUM_NAMED} more" if len(arrows) > NUM_NAMED else ""
+    return ", ".join(arrows[:NUM_NAMED]) + more
 
 
 def table_report(

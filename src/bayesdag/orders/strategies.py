@@ -4,6 +4,7 @@ Scores that cost little are searched from many starts, one variable at a time. S
 networks begin where a surrogate ends, and are asked for in large batches.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
@@ -23,15 +24,24 @@ from bayesdag.types import ExpensiveScore, Recorder, Score
 
 # Searches that start from afar, and the fraction of variables moved before each further one.
 NUM_STARTS, FRACTION_MOVED = 2, 0.05
+# Of a start that differs from the surrogate's result, where no search of it does.
+FRACTION_DIFFERENT = 0.5
 # Times that the search may change the component of the structure prior it works under.
 MAX_CHANGES = 4
 
 
 class Searched(NamedTuple):
-    """Results of a search, best first, and how it chose parents."""
+    """Results of a search, and how it chose parents.
+
+    Attributes:
+        found: results, best first.
+        parents: that were chosen along the orders.
+        independent: results of searches from different starts, each meant to find the best.
+    """
 
     found: list[Found]
     parents: ParentSearch
+    independent: tuple[Found, ...] = ()
 
 
 @runtime_checkable
@@ -63,12 +73,12 @@ class SearchStrategy(Protocol):
         rng: np.random.Generator,
         prior: Components,
         num_searches: int,
-        start: Found | None = None,
+        known: Sequence[Found] = (),
     ) -> Searched:
         """Results under the component of the prior that suits them best.
 
         Args:
-            start: what another noise model has found.
+            known: what another noise model has found, best first.
         """
         ...
 
@@ -112,10 +122,10 @@ class CheapSearch:
         rng: np.random.Generator,
         prior: Components,
         num_searches: int,
-        start: Found | None = None,
+        known: Sequence[Found] = (),
     ) -> Searched:
-        """Results of all searches; `start` is ignored, because searching costs little."""
-        del start
+        """Results of all searches; `known` ones are ignored, because searching costs little."""
+        del known
         component = len(prior.log_weight) // 2
         parents = ParentTrees(self.scores, prior.penalty[component])
         num_starts = min(num_searches, NUM_STARTS)
@@ -146,7 +156,11 @@ class CheapSearch:
 
 @dataclass(frozen=True)
 class ExpensiveSearch:
-    """A search that begins where the search of a surrogate ends."""
+    """Two searches, from where the search of a surrogate ends and from elsewhere.
+
+    One search cannot tell that it has failed, and chains around its result do not either. The
+    second costs little, because families that the first has trained are not trained again.
+    """
 
     scores: BatchedScores
     recorder: Recorder
@@ -158,15 +172,36 @@ class ExpensiveSearch:
         rng: np.random.Generator,
         prior: Components,
         num_searches: int,
-        start: Found | None = None,
+        known: Sequence[Found] = (),
     ) -> Searched:
-        """Where the search ends; with a `start` the graph along its order, unsearched."""
-        surrogate = CheapSearch(self.scores.surrogate(), self.recorder)
-        rough = start or surrogate.find(rng, prior, num_searches).found[0]
+        """Where the searches end; of `known` results the graphs along their orders, unsearched."""
+        if known:
+            parents = BatchedParentSearch(self.scores, prior.penalty[prior.best(known[0].graph)])
+            found = [search.evaluate(parents, result.order) for result in known]
+            return Searched(_best_first(found), parents, tuple(found))
+        rough, other = self._starts(rng, prior, num_searches)
         parents = BatchedParentSearch(self.scores, prior.penalty[prior.best(rough.graph)])
-        if start:
-            return Searched([search.evaluate(parents, start.order)], parents)
-        return Searched([batched_search(parents, rough.order)], parents)
+        found = [batched_search(parents, order) for order in (rough.order, other)]
+        # Training for the second may have changed scores of the first.
+        found = [search.evaluate(parents, result.order) for result in found]
+        return Searched(_best_first(found), parents, tuple(found))
+
+    def _starts(
+        self, rng: np.random.Generator, prior: Components, num_searches: int
+    ) -> tuple[Found, Int[np.ndarray, " d"]]:
+        """The surrogate's best result, and an order of its own.
+
+        That is where the surrogate ends from a random order, if it is another graph, and
+        otherwise its result with half of the variables moved.
+        """
+        surrogate = CheapSearch(self.scores.surrogate(), self.recorder)
+        found, parents, _ = surrogate.find(rng, prior, num_searches)
+        required = self.scores.knowledge.required
+        order = search.causes_first(rng.permutation(len(required)), required)
+        other = surrogate.refine(rng, parents, order)
+        if np.array_equal(other.graph, found[0].graph):
+            return found[0], search.perturbed(rng, other.order, required, FRACTION_DIFFERENT)
+        return found[0], other.order
 
     def refine(
         self, rng: np.random.Generator, parents: ParentSearch, order: Int[np.ndarray, " d"]
@@ -174,3 +209,7 @@ class ExpensiveSearch:
         """The graph along an order; a search would cost too much."""
         del rng
         return search.evaluate(parents, order)
+
+
+def _best_first(found: list[Found]) -> list[Found]:
+    return sorted(found, key=lambda result: -result.value)

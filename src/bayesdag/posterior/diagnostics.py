@@ -51,6 +51,7 @@ class Diagnostics:
         names: column names.
         independent: whether draws are independent by construction, without a Markov chain.
         members: for a result made of several posteriors, what the chains of each say.
+        search: how independent searches disagree, in words, where it matters.
     """
 
     num_chains: int
@@ -63,6 +64,7 @@ class Diagnostics:
     names: tuple[str, ...]
     independent: bool = False
     members: tuple[tuple[str, "Diagnostics"], ...] = ()
+    search: str = ""
 
     def __repr__(self) -> str:
         agree = {True: "converged", False: "not converged", None: "nothing to compare"}
@@ -98,7 +100,8 @@ class Diagnostics:
     @property
     def verdict(self) -> str:
         """The state of the chains in plain words, and what to do."""
-        return " ".join([*self._verdict_on_chains(), *self._verdict_on_weights()])
+        said = [*self._verdict_on_chains(), *self._verdict_on_weights()]
+        return " ".join([*said, *self._verdict_on_search()])
 
     def table(self, top: int = 12) -> "pandas.DataFrame":
         """The watched quantities: statistics, then the worst of the rest."""
@@ -208,6 +211,9 @@ class Diagnostics:
             f"A few draws carry nearly all the weight: {total} draws count like "
             f"{self.kish_ess:.1f}."
         ]
+
+    def _verdict_on_search(self) -> list[str]:
+        return [f"{self.search[0].upper()}{self.search[1:]}."] if self.search else []
 
     def _smallest_size(self) -> float:
         return min((q.ess for q in self.quantities if q.ess > 0), default=self.kish_ess)

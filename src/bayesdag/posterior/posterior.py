@@ -5,7 +5,7 @@ by a function of plain arrays in a module of its own; the methods here only hand
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -221,7 +221,9 @@ class Posterior:
         """Whether the chains agree, with a verdict in words."""
         told = self.provenance
         how = (bool(told.get("independent", False)), told.get("members", ()))
-        return diagnostics.diagnose(self.graphs, self.weights, self.stats, self.names, *how)
+        found = diagnostics.diagnose(self.graphs, self.weights, self.stats, self.names, *how)
+        searches = told.get("search", {}).get("disagreement", {})
+        return replace(found, search=searches.get("words", ""))
 
     def check(self, data: Any, seed: int = 0) -> Check:
         """Whether the model fits the rows it was fitted to; other rows are refused."""

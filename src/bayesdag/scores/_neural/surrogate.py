@@ -1,8 +1,8 @@
-"""Which parents would suit a node if their effects just added up? Cheap, and often near.
+"""The surrogate of the neural score: effects of the parents that add up.
 
 Evidence of a regression on a few curves of every parent: sums of squares and products of all
 curves are computed once, then a parent set costs one small matrix. It knows no interactions,
-so it decides nothing; it says where a dearer score should begin.
+so it decides nothing; it says where the search of an expensive score should begin.
 """
 
 from typing import NamedTuple
@@ -96,7 +96,7 @@ def curves(values: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n c"]:
     low, middle, high = np.quantile(z, [0.2, 0.5, 0.8], axis=0)
     raw = np.stack([z, abs(z - middle), abs(z - low), abs(z - high), z**2], axis=-1)
     raw = raw - raw.mean(axis=0)
-    # RowMoments of noise at the end keep the basis of a variable with few values well defined.
+    # Rows of noise at the end keep the basis of a variable with few values well defined.
     raw = np.concatenate([raw, 1e-3 * np.random.default_rng(0).standard_normal(raw.shape)])
     basis, _ = np.linalg.qr(np.moveaxis(raw, 1, 0))
     return np.moveaxis(basis[:, : len(values)], 0, 1).reshape(len(values), -1)
