@@ -32,5 +32,8 @@ check: env
 test: check
 	$(BIN)/python -m pytest -n $(WORKERS)
 
+# SUITE=linear, SIZE=paper and so on; `bayesdag bench` lists the suites.
+SUITE ?= speed
+SIZE ?= quick
 bench: env
-	$(BIN)/python benchmarks/run.py
+	$(BIN)/bayesdag bench $(SUITE) --size $(SIZE) --out bench

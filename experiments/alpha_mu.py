@@ -29,7 +29,7 @@ import scipy
 
 import bayesdag
 from bayesdag.data import Dataset, Scaling
-from bayesdag.exact.bitsets import edges
+from bayesdag.exact.tables import edges
 from bayesdag.knowledge import Knowledge
 from bayesdag.methods.exact import Exact, score_tables
 from bayesdag.model.priors.density import DensityGrid
@@ -157,6 +157,7 @@ def judge(pairs: np.ndarray) -> dict[str, float]:
 
 
 def provenance(seconds: float) -> dict[str, Any]:
+    """What a run must be repeated with."""
     head = ["git", "describe", "--always", "--abbrev=40", "--dirty"]
     return {
         "commit": subprocess.check_output(head, cwd=HERE, text=True).strip(),
@@ -229,6 +230,7 @@ def report(stored: dict[str, Any]) -> str:
 
 
 def main() -> None:
+    """Computes what is not stored, and writes the tables."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--table-only", action="store_true")
     stored_in = HERE / "results" / "alpha_mu.json"

@@ -2,8 +2,10 @@
 
 import pytest
 
-from bayesdag import fit, fitting, list_methods, plugins
-from bayesdag.errors import InputError
+from bayesdag import Dataset, fit, fitting, list_methods, plugins, read
+from bayesdag.errors import BayesdagWarning, InputError
+from bayesdag.runs import progress
+from bayesdag.runs.checkpoint import Keeper
 from tests.toys import toy_frame
 
 
@@ -18,9 +20,9 @@ def test_text_becomes_the_type_of_the_setting():
     method = fitting.build_method(
         "exact", num_samples="12", order_modular="false", score="linear_gaussian"
     )
-    assert method.num_samples == 12
-    assert method.order_modular is False
-    assert method.score == plugins.load("scores", "linear_gaussian")()
+    assert method.num_samples == 12  # pyright: ignore[reportAttributeAccessIssue]
+    assert method.order_modular is False  # pyright: ignore[reportAttributeAccessIssue]
+    assert method.score == plugins.load("scores", "linear_gaussian")()  # pyright: ignore[reportAttributeAccessIssue]
 
 
 @pytest.mark.parametrize(
@@ -65,3 +67,21 @@ def test_no_public_name_hides_behind_a_package():
     assert not folders & set(bayesdag.__all__)
     for name in bayesdag.__all__:
         assert getattr(importlib.import_module("bayesdag"), name) is not None
+
+
+def test_data_that_were_read_are_not_warned_of_again():
+    with pytest.warns(BayesdagWarning, match="rows are few"):
+        data = read(toy_frame(num_rows=20))
+    fit(data, "exact", num_samples=2)  # warnings are errors here
+    with pytest.warns(BayesdagWarning, match="rows are few"):
+        fit(Dataset(data.values, data.names), "exact", num_samples=2)
+
+
+def test_a_long_fit_shows_progress_unless_it_is_turned_off(monkeypatch, capsys):
+    monkeypatch.setattr(progress, "SILENT_SECONDS", 0.0)
+    fit(toy_frame(), "exact", num_samples=2, progress=False)
+    assert capsys.readouterr().err == ""
+    fit(toy_frame(), "exact", num_samples=2, monitor=Keeper())
+    assert capsys.readouterr().err == ""
+    fit(toy_frame(), "exact", num_samples=2)
+    assert capsys.readouterr().err.startswith("bayesdag: working, 0 s so far")

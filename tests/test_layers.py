@@ -10,7 +10,7 @@ SOURCE = Path(__file__).parents[1] / "src" / "bayesdag"
 # Bottom row first.
 LAYERS = [
     {"_version"},
-    {"errors"},
+    {"errors", "text"},
     {"types"},
     {"plugins", "random"},
     {"graphs"},
@@ -31,6 +31,7 @@ MOST_AT_THE_ROOT = 10
 SEPARATE = {
     *("model/mechanisms", "model/noises", "model/priors"),
     *("sgmcmc/relaxations", "sgmcmc/samplers", "sgmcmc/edges"),
+    *("sgmcmc/masks", "sgmcmc/gradients"),
     *("scores", "methods"),
 }
 # Methods made of other methods.

@@ -186,7 +186,7 @@ def test_calibration_of_a_worked_example():
 def test_the_ends_of_the_calibration_band_are_outside():
     # .05 as a sum of weights, one bit off either way.
     for value in (0.05, np.nextafter(0.05, 1), 0.95, np.nextafter(0.95, 0)):
-        assert metrics.calibration_error(np.full((3, 3), value), COLLIDER).count == 0
+        assert metrics.calibration_error(np.full((3, 3), value), COLLIDER).num_pairs == 0
 
 
 def test_reliability_of_a_worked_example():

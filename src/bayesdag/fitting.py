@@ -1,10 +1,11 @@
 """From data to a Posterior: check the input, build the method, run it, stamp the result."""
 
 import dataclasses
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import jax
 import numpy as np
 
 from bayesdag import plugins
@@ -15,7 +16,12 @@ from bayesdag.graphs import is_acyclic
 from bayesdag.knowledge import Constraints, Knowledge
 from bayesdag.methods import _derivations
 from bayesdag.posterior import Posterior
+from bayesdag.posterior.arguments import check_count
+from bayesdag.posterior.predictive_checks import refuse_other_data
+from bayesdag.random import key_of
+from bayesdag.runs import durations
 from bayesdag.runs.checkpoint import Checkpoint, Keeper, MonitorGroup
+from bayesdag.runs.progress import progress_report
 from bayesdag.types import Method, Monitor
 
 DEFAULT_METHOD = "auto"
@@ -42,6 +48,7 @@ def fit(
     checkpoint: str | Path | None = None,
     monitor: Monitor | None = None,
     keep_state: bool = False,
+    progress: bool | None = None,
     **settings: Any,
 ) -> Posterior:
     """The posterior over causal graphs and functions, given `data`.
@@ -55,13 +62,18 @@ def fit(
         preset: named defaults of the method; `settings` still override them.
         checkpoint: file that a long run keeps, and resumes from when it is there; remove
             it once the result is saved.
-        monitor: watches the run; by default nothing is shown.
+        monitor: watches the run.
         keep_state: keep what `extend` needs to go on; the result's file grows by it.
+        progress: show on stderr how far a fit of more than seconds is, and the time left; by
+            default where no monitor is given.
         settings: fields of the method; unknown ones are refused.
     """
+    key_of(seed)  # a bad one is refused now, not after the data are read
     chosen = build_method(method, preset=preset, **settings)
     keeper = Keeper() if keep_state else None
-    return _run(chosen, read(data), Knowledge.read(knowledge), seed, checkpoint, monitor, keeper)
+    dataset, said = read(data), Knowledge.read(knowledge)
+    with _watched(monitor, progress) as watch:
+        return _run(chosen, dataset, said, seed, checkpoint, watch, keeper)
 
 
 def extend(
@@ -71,6 +83,7 @@ def extend(
     *,
     checkpoint: str | Path | None = None,
     monitor: Monitor | None = None,
+    progress: bool | None = None,
 ) -> Posterior:
     """The same posterior with `num_samples` more draws a chain.
 
@@ -81,21 +94,18 @@ def extend(
     Args:
         data: what was fitted, interventions included; anything else is refused.
         num_samples: draws to add to each chain.
+        monitor: watches the run.
+        progress: show on stderr how far it is, and the time left; as in `fit`.
     """
+    check_count("num_samples", num_samples)
     told = posterior.provenance
-    method = plugins.from_configuration(told["method"])
+    method = plugins.from_configuration(told["method"], "methods")
     dataset = _as_fitted(posterior, data)
     _refuse_to_extend(posterior, method)
     longer = dataclasses.replace(method, num_samples=method.num_samples + num_samples)
-    return _run(
-        longer,
-        dataset,
-        Knowledge.read(told["knowledge"]),
-        told["seed"],
-        checkpoint,
-        monitor,
-        Keeper(posterior.state),
-    )
+    said, keeper = Knowledge.read(told["knowledge"]), Keeper(posterior.state)
+    with _watched(monitor, progress) as watch:
+        return _run(longer, dataset, said, told["seed"], checkpoint, watch, keeper)
 
 
 def log_scores(posterior: Posterior, data: Any, graph: Any) -> dict[str, float]:
@@ -109,7 +119,7 @@ def log_scores(posterior: Posterior, data: Any, graph: Any) -> dict[str, float]:
         graph: a DAG; `graph[i, j] = 1` means i -> j, in the order of the columns.
     """
     told = posterior.provenance
-    method = plugins.from_configuration(told.get("chosen", told["method"]))
+    method = plugins.from_configuration(told.get("chosen", told["method"]), "methods")
     if not hasattr(method, "log_score_of"):
         raise InputError(f"method {name_of(method)!r} gives graphs no score to compare")
     dataset, graph = _as_fitted(posterior, data), np.asarray(graph)
@@ -128,12 +138,21 @@ def log_scores(posterior: Posterior, data: Any, graph: Any) -> dict[str, float]:
 def _as_fitted(posterior: Posterior, data: Any) -> Dataset:
     """The data of a posterior, on the scale on which they were fitted."""
     told, dataset = posterior.provenance, read(data)
-    if dataset.hash != told["data_hash"]:
-        raise InputError(
-            "these are not the data of this posterior; pass the table it was fitted to"
-        )
+    refuse_other_data(told, posterior.summary, dataset)
     scaling = Scaling(**{k: np.array(v, dtype=float) for k, v in told["scaling"].items()})
     return dataclasses.replace(dataset, scaling=scaling)
+
+
+def settings_of(method: Method, data: Dataset, said: Knowledge, seed: int) -> dict[str, Any]:
+    """Everything that decides a result; equal settings, equal results."""
+    return {
+        "version": __version__,
+        "method": plugins.configuration(method),
+        "seed": seed,
+        "data_hash": data.hash,
+        "scaling": {k: v.tolist() for k, v in dataclasses.asdict(data.scaling).items()},
+        "knowledge": said.to_dict(),
+    }
 
 
 def _run(
@@ -148,29 +167,22 @@ def _run(
     """The method's answer, with the stamp that lets it be repeated."""
     constraints = said.bind(data.names)
     check(method, data, constraints)
-    stamp = {
-        "version": __version__,
-        "method": plugins.configuration(method),
-        "seed": seed,
-        "data_hash": data.hash,
-        "scaling": {k: v.tolist() for k, v in dataclasses.asdict(data.scaling).items()},
-        "knowledge": said.to_dict(),
-    }
+    stamp = settings_of(method, data, said, seed)
     watch = _watch(checkpoint, stamp, monitor, keeper)
-    posterior = _derivations.fit(method, jax.random.key(seed), data, constraints, watch)
+    durations.announce(watch, method, data.num_rows, data.num_variables)
+    posterior = _derivations.fit(method, key_of(seed), data, constraints, watch)
     state = posterior.state if keeper is None else keeper.kept
-    return dataclasses.replace(posterior, provenance=stamp | posterior.provenance, state=state)
+    # The rows are at hand now, and whether the model fits them belongs above the edges.
+    told = stamp | posterior.provenance | {"check": posterior.check(data, seed).summary()}
+    return dataclasses.replace(posterior, provenance=told, state=state)
 
 
 def list_methods() -> dict[str, str]:
     """Every method with the first line of its description."""
-    return {
-        name: (plugins.load("methods", name).__doc__ or "").partition("\n")[0]
-        for name in plugins.names("methods")
-    }
+    return plugins.first_lines("methods")
 
 
-def build_method(method: str | Method, *, preset: str | None = None, **settings: Any) -> Method:
+def build_method(method: str | Method, /, *, preset: str | None = None, **settings: Any) -> Method:
     """The method object: a name or an object, its preset, then single settings."""
     if not isinstance(method, str):
         chosen = method
@@ -185,7 +197,7 @@ def build_method(method: str | Method, *, preset: str | None = None, **settings:
                 f"method {name_of(chosen)!r} has no setting {name!r}; it has: "
                 f"{', '.join(known) or 'none'}"
             )
-    values = {k: _resolve(k, v, getattr(chosen, k)) for k, v in settings.items()}
+    values = {k: _checked(k, _resolve(k, v, getattr(chosen, k))) for k, v in settings.items()}
     return dataclasses.replace(chosen, **values)  # pyright: ignore
 
 
@@ -230,6 +242,14 @@ def _refuse_to_extend(posterior: Posterior, method: Any) -> None:
         )
 
 
+@contextmanager
+def _watched(monitor: Monitor | None, progress: bool | None) -> Iterator[Monitor | None]:
+    """The caller's monitor and a progress report, as far as they are wanted."""
+    with progress_report(monitor is None if progress is None else progress) as report:
+        watching = tuple(m for m in (report, monitor) if m is not None)
+        yield MonitorGroup(watching) if len(watching) > 1 else next(iter(watching), None)
+
+
 def _watch(
     checkpoint: str | Path | None,
     stamp: dict[str, Any],
@@ -243,7 +263,8 @@ def _watch(
 
 
 def _supported_constraints(name: str) -> frozenset[str]:
-    return plugins.load("methods", name).supported_constraints
+    """Of the method with its default settings: those made of methods ask the ones inside."""
+    return plugins.load("methods", name)().supported_constraints
 
 
 def _preset(method: Any, name: str, preset: str) -> Method:
@@ -262,6 +283,17 @@ def _resolve(field: str, value: Any, current: Any) -> Any:
     if field in _FAMILY_OF_FIELD:
         return plugins.load(_FAMILY_OF_FIELD[field], value)()
     return _parse(field, value, current)
+
+
+def _checked(field: str, value: Any) -> Any:
+    """The value of a setting; numbers that no computation could hold are refused."""
+    if isinstance(value, float) and not np.isfinite(value):
+        raise InputError(f"setting {field} is {value}; it must be a finite number")
+    if isinstance(value, int) and not -(2**31) <= value < 2**31:
+        raise InputError(f"setting {field} is {value}, which is too large; take less than 2**31")
+    if isinstance(value, int) and field.startswith("num_") and value < 0:
+        raise InputError(f"setting {field} is {value}; it must be 0 or more")
+    return value
 
 
 def _parse(field: str, text: str, current: Any) -> Any:

@@ -34,7 +34,7 @@ class Calibration(NamedTuple):
     """Mean gap between forecast and frequency, and how many pairs it rests on."""
 
     error: float
-    count: int
+    num_pairs: int
 
 
 class Reliability(NamedTuple):
@@ -89,7 +89,7 @@ def _judge(probabilities: Probabilities, truth: Truth) -> dict[str, float]:
         "brier_skill": brier_skill(probabilities, truth),
         "log_score": log_score(probabilities, truth),
         "calibration_error": calibration.error,
-        "calibration_count": float(calibration.count),
+        "calibration_count": float(calibration.num_pairs),
     }
 
 

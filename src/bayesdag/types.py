@@ -4,7 +4,8 @@ Conventions, everywhere: `graph[i, j] = 1` means i -> j. Dimensions: `n` rows, `
 `b` batch, `c` chains, `s` draws. `energy` is U = -log joint and `grad` its gradient.
 """
 
-from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
+from enum import Enum
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import jaxtyping
 import numpy as np
@@ -24,9 +25,20 @@ Potentials = Float[Array, " d"]
 Mask = Shaped[Array, "d d"]
 Rows = Float[Array, "n d"]
 ParentSets = Bool[np.ndarray, "m d"]
-ExactDependence = Literal["averaged", "ignored", "refused"]
 # Of a structure prior: log weights of its components, and their penalties by in-degree.
 Components = tuple[Float[np.ndarray, " c"], Float[np.ndarray, "c d"]]
+
+
+class ExactDependence(Enum):
+    """What a method does with columns that determine one another.
+
+    Results are averaged over which column is computed from which; or ignored, by what claims
+    nothing about causes; or such data are refused.
+    """
+
+    AVERAGED = "averaged"
+    IGNORED = "ignored"
+    REFUSED = "refused"
 
 
 @runtime_checkable
@@ -38,7 +50,15 @@ class Relaxation(Protocol):
         ...
 
     def __call__(self, key: Key, potentials: Potentials, carry: Any) -> tuple[Graph, Any]:
-        """Soft order and the new carry."""
+        """The hard order with the gradient of a soft one, and the new carry."""
+        ...
+
+    def relaxed(self, potentials: Potentials, carry: Any) -> tuple[Graph, Any]:
+        """The soft order itself, and the new carry."""
+        ...
+
+    def permutation(self, potentials: Potentials, carry: Any) -> tuple[Graph, Any] | None:
+        """The hard rank matrix with the gradient of a soft one; None where there is none."""
         ...
 
 
@@ -87,14 +107,26 @@ class Noise(Protocol):
 
 @runtime_checkable
 class Sampler(Protocol):
-    """Moves a position along the gradient of the energy, with noise."""
+    """Moves a position along the gradient of the energy, with noise.
+
+    Its state is a NamedTuple with a field `position`.
+    """
+
+    @property
+    def noise_scale(self) -> float:
+        """Square root of the temperature of the target."""
+        ...
 
     def init(self, position: Params) -> Any:
         """State that starts at `position`."""
         ...
 
-    def step(self, key: Key, state: Any, grad: Params) -> Any:
-        """State after one update."""
+    def step(self, key: Key, state: Any, grad: Params, grad_variance: Params | None = None) -> Any:
+        """State after one update; `grad_variance` is what the choice of rows adds to `grad`."""
+        ...
+
+    def clipped_share(self, state: Any) -> Array:
+        """Fraction of coordinates where mini-batches alone are noisier than the target."""
         ...
 
 
@@ -106,8 +138,13 @@ class Edges(Protocol):
         """Parameters φ."""
         ...
 
-    def sample(self, params: Params, key: Key, potentials: Potentials) -> Mask:
-        """A mask, hard forward and soft backward."""
+    def sample(
+        self, params: Params, key: Key, potentials: Potentials, permutation: Graph | None = None
+    ) -> Mask:
+        """A mask, hard forward and soft backward.
+
+        `permutation` is the rank matrix, where its gradient is to be followed.
+        """
         ...
 
     def log_prob(self, params: Params, potentials: Potentials, mask: Mask) -> Array:
@@ -183,8 +220,40 @@ class Monitor(Protocol):
 class StatusReporter(Protocol):
     """A monitor that also wants to hear of work that is not counted in steps."""
 
-    def report(self, words: str) -> None:
-        """What is being done, and how much of it is done."""
+    def report(self, words: str, done: int | None = None, total: int | None = None) -> None:
+        """What is being done, and how much of it is done, where that can be counted."""
+        ...
+
+
+@runtime_checkable
+class Announcer(Protocol):
+    """A monitor that has a line of its own for what is said once."""
+
+    def announce(self, words: str) -> None:
+        """Say it at once."""
+        ...
+
+
+class Duration(NamedTuple):
+    """How long a fit typically takes.
+
+    Attributes:
+        seconds: on two cores, or on one accelerator.
+        faster: what would make it faster, in words.
+        on_accelerator: whether an accelerator does the work.
+    """
+
+    seconds: float
+    faster: tuple[str, ...]
+    on_accelerator: bool = False
+
+
+@runtime_checkable
+class Timed(Protocol):
+    """A method that knows how long it takes."""
+
+    def expected_duration(self, num_rows: int, num_variables: int) -> Duration:
+        """Typical duration of a fit of so many rows and variables."""
         ...
 
 
@@ -195,14 +264,22 @@ class Method(Protocol):
     `supported_constraints` names the kinds of knowledge the method obeys by construction, out of
     "required", "forbidden" and "beliefs"; the others are refused before it starts.
     `supports_interventions` says whether it drops the likelihood of cells that were set.
-    `exact_dependence` says what becomes of columns that determine one another: results are
-    "averaged" over which is computed from which, they are "ignored" by what claims nothing
-    about causes, or the data are "refused".
     """
 
-    supported_constraints: ClassVar[frozenset[str]]
-    supports_interventions: ClassVar[bool]
-    exact_dependence: ClassVar[ExactDependence]
+    @property
+    def supported_constraints(self) -> frozenset[str]:
+        """Kinds of knowledge that the method obeys."""
+        ...
+
+    @property
+    def supports_interventions(self) -> bool:
+        """Whether cells that were set leave the likelihood."""
+        ...
+
+    @property
+    def exact_dependence(self) -> ExactDependence:
+        """What becomes of columns that determine one another."""
+        ...
 
     def min_rows(self, d: int) -> int:
         """Fewest rows the method can work with."""

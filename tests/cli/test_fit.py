@@ -6,6 +6,8 @@ import subprocess
 import sys
 import time
 
+import numpy as np
+import pandas as pd
 import pytest
 
 from tests.toys import toy_frame
@@ -109,3 +111,63 @@ def test_help_answers_at_once(folder):
     assert time.perf_counter() - start < 5
     code = "import sys, bayesdag.cli; sys.exit('jax' in sys.modules or 'pandas' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_a_closed_pipe_ends_quietly(folder):
+    command = f"{sys.executable} -m bayesdag show toy.nc --json --top 12"
+    for reader in ("head -1", "true"):
+        done = subprocess.run(
+            f"{command} | {reader}", shell=True, cwd=folder, capture_output=True, text=True
+        )
+        assert done.stderr == ""
+
+
+def test_warnings_of_the_data_are_given_once(folder):
+    few = toy_frame(num_rows=20)
+    few.to_csv(folder / "few.csv", index=False)
+    done = bayesdag("fit", "few.csv", "--out", "few.nc", "--method", "exact", cwd=folder)
+    assert done.stderr.count("rows are few for") == 1
+
+
+def test_letters_that_a_terminal_lacks_are_no_traceback(folder):
+    frame = toy_frame().rename(columns={"rain": "größe → µ"})
+    frame.to_csv(folder / "letters.csv", index=False)
+    command = [
+        sys.executable,
+        "-m",
+        "bayesdag",
+        "fit",
+        "letters.csv",
+        "--out",
+        "letters.nc",
+        "--quiet",
+    ]
+    environment = os.environ | {"PYTHONIOENCODING": "latin-1"}
+    done = subprocess.run(
+        command, cwd=folder, capture_output=True, encoding="latin-1", env=environment
+    )
+    assert done.returncode == 0, done.stderr
+    assert r"größe \u2192 µ" in done.stdout
+
+
+def test_a_long_table_says_what_it_leaves_out_and_how_it_is_ranked(folder):
+    """Four independent causes of one effect: nobody doubts any of the arrows."""
+    rng = np.random.default_rng(0)
+    causes = rng.normal(size=(400, 4))
+    effect = causes @ [0.5, 4.0, 1.0, 2.0] + 0.3 * rng.normal(size=400)
+    frame = pd.DataFrame(np.column_stack([causes, effect]), columns=list("abcde"))
+    frame.to_csv(folder / "sure.csv", index=False)
+    done = bayesdag(
+        *("fit", "sure.csv", "--out", "sure.nc", "--method", "collapsed", "--preset", "quick"),
+        *("--top", "3", "--quiet"),
+        cwd=folder,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "and 1 more edge above 0.95" in done.stdout
+    assert "ranked by evidence" in done.stdout
+    shown = json.loads(bayesdag("show", "sure.nc", "--json", cwd=folder).stdout)
+    assert shown["num_edges_above_0.95"] == 4
+    assert [edge["source"] for edge in shown["edges"][:4]] == ["b", "d", "c", "a"]
+    evidence = [edge["evidence"] for edge in shown["edges"][:4]]
+    assert evidence == sorted(evidence, reverse=True)
+    assert shown["edges"][4]["evidence"] is None

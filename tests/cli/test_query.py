@@ -4,6 +4,7 @@ import json
 import sys
 
 import networkx
+import numpy as np
 import pytest
 
 from bayesdag import fit
@@ -54,18 +55,26 @@ def test_show_tells_errors_and_the_state_of_the_chains(bayesdag):
 
 def test_effect_has_a_table_and_json(bayesdag):
     arguments = ["effect", "seed0.nc", "--cause", "rain", "--outcome", "crop"]
-    assert "rain from 40 to 60" in answer(bayesdag, *arguments, "--values", "40", "60")
+    text = answer(bayesdag, *arguments, "--values", "40", "60", "--prob", "0.8")
+    assert "rain from 40 to 60" in text
+    assert "80% HDI, low" in text
     found = json.loads(answer(bayesdag, *arguments, "--given", "soil=2", "--json"))
-    assert found["values"] == [0, 1]
+    rain = toy_frame()["rain"]
+    assert found["values"] == pytest.approx(rain.mean() + rain.std(ddof=0) * np.array([-1, 1]))
+    assert found["hdi_prob"] == 0.95
     assert found["given"] == {"soil": 2}
     assert found["hdi_low"] <= found["mean"] <= found["hdi_high"]
 
 
+@pytest.mark.filterwarnings("ignore:20 draws do not tell")
 def test_experiment_has_a_table_and_json(bayesdag):
-    assert "(only observe)" in answer(bayesdag, "experiment", "seed0.nc")
+    text = answer(bayesdag, "experiment", "seed0.nc")
+    assert "(only observe)" in text
+    assert "fraction removed: of the entropy of the graph" in text
     arguments = ["--edge", "rain", "soil", "--candidate", "rain", "--cost", "rain=2", "--json"]
     ranked = json.loads(answer(bayesdag, "experiment", "seed0.nc", *arguments))
     assert {row["set"]: row["cost"] for row in ranked} == {"rain": 2, "(only observe)": 1}
+    assert all(row["low"] <= row["gain"] <= row["high"] for row in ranked)
     effect = ["--effect", "rain", "crop", "--candidate", "crop", "--json"]
     assert len(json.loads(answer(bayesdag, "experiment", "seed0.nc", *effect))) == 2
 
@@ -92,12 +101,44 @@ def test_runs_are_merged_and_extended(bayesdag):
     [
         ("effect seed0.nc --cause rian --outcome crop", "did you mean 'rain'"),
         ("effect seed0.nc --cause rain --outcome crop --given x", "--given takes name=number"),
+        ("effect seed0.nc --cause rain --outcome crop --prob 2", "between 0 and 1, not at 2"),
+        ("effect seed0.nc --cause rain --outcome crop --num-rows 0", "num_rows is 0"),
+        (
+            "effect seed0.nc --cause rain --outcome crop --values 0 1e99",
+            "rain = 1e+99 is too large",
+        ),
+        ("experiment seed0.nc --num-rows 0", "num_rows is 0"),
         ("experiment seed0.nc --cost rain=cheap", "--cost takes name=number"),
         ("experiment seed0.nc --candidate fog", "no column is called 'fog'"),
         ("export seed0.nc --out x.pdf", "no format is called 'pdf'"),
         ("merge seed0.nc seed0.nc --out x.nc", "seed 0 occurs"),
         ("merge seed0.nc --out x.nc", "two or more"),
         ("show toy.csv", "not a whole bayesdag result"),
+        ("show seed0.nc --top -1", "--top"),
+        ("show seed0.nc --variable fog", "no column is called 'fog'"),
+        ("show seed0.nc --paths --data toy.csv", "--data checks the whole model"),
+        ("adjust seed0.nc --cause rain --outcome rain", "both 'rain'"),
+        ("adjust seed0.nc --cause rain --outcome crop --for crop", "cannot hold"),
+        ("extend seed0.nc toy.csv --out x.nc --num-samples -3", "--num-samples"),
+        (f"fit toy.csv --out x.nc --seed {2**70}", "seed is 1180591620717411303424"),
+        ("fit toy.csv --out x.nc --seed -1", "seed is -1"),
+        ("fit toy.csv --out x.nc --set seed=3", "no setting 'seed'"),
+        ("fit toy.csv --out x.nc --set preset=quick", "use --preset quick"),
+        ("fit toy.csv --out x.nc --set max_exact=99999999999", "too large"),
+        ("fit toy.csv --out x.nc --method collapsed --set hottest=nan", "finite"),
+        ("effect seed0.nc --cause rain --outcome crop --prob 2", "--prob is 2"),
+        ("effect seed0.nc --cause rain --outcome crop --prob nan", "--prob is nan"),
+        ("effect seed0.nc --cause rain --outcome crop --num-rows 0", "--num-rows"),
+        ("effect seed0.nc --cause rain --outcome crop --values 0 1e400", "two values of 'rain'"),
+        ("effect seed0.nc --cause rain --outcome crop --values 0 1e300", "too far from the data"),
+        ("effect seed0.nc --cause rain --outcome crop --values 0 nan", "two values of 'rain'"),
+        ("effect seed0.nc --cause rain --outcome crop --given soil=inf", "a finite number"),
+        ("effect seed0.nc --cause rain --outcome crop --given soil=1e200", "too far"),
+        ("experiment seed0.nc --num-rows 0", "--num-rows"),
+        ("experiment seed0.nc --cost rain=1e400", "a finite number"),
+        ("export seed0.nc --out x.csv --threshold 5", "threshold is 5"),
+        ("export seed0.nc --out x.csv --threshold nan", "threshold is nan"),
+        ("methods magic", "no method is called 'magic'"),
     ],
 )
 def test_refusals_are_words_with_exit_code_two(bayesdag, folder, arguments, words):
@@ -105,5 +146,6 @@ def test_refusals_are_words_with_exit_code_two(bayesdag, folder, arguments, word
     code, out, err = bayesdag(*arguments.split())
     assert code == 2
     assert words in err
+    assert "Traceback" not in err
     assert out == ""
     assert set(folder.iterdir()) == before

@@ -96,7 +96,7 @@ def test_a_dataset_cannot_be_changed_and_leaves_the_callers_array_alone():
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 1
     with pytest.raises(dataclasses.FrozenInstanceError):
-        data.names = ("a",)
+        data.names = ("a",)  # pyright: ignore[reportAttributeAccessIssue]
     before = data.values[0, 0]
     values[0, 0] += 1
     mask[0, 0] = True
@@ -163,7 +163,7 @@ def test_a_column_of_the_table_may_name_the_targets():
 
 
 def test_interventions_that_are_neither_a_column_nor_a_file_are_refused():
-    with pytest.raises(InputError, match="'soyl' is neither a column .*nearest is 'soil'.* nor a"):
+    with pytest.raises(InputError, match="'soyl' is neither a column .*mean 'soil'.* nor a"):
         read(toy_frame(), interventions="soyl")
 
 
@@ -198,6 +198,7 @@ def test_the_summary_is_plain_data_without_rows():
     assert summary["num_rows"] == 300
     assert summary["num_rows_with_interventions"] == 5
     assert summary["columns"]["crop"]["num_set"] == 5
+    assert summary["columns"]["crop"]["num_distinct"] == frame["crop"].nunique()
     for column in NAMES:
         numbers = summary["columns"][column]
         assert all(type(value) in (int, float) for value in numbers.values())

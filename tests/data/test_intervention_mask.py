@@ -85,7 +85,7 @@ def test_integer_names_with_gaps_are_understood():
 
 
 def test_an_unknown_target_is_refused_with_its_row_and_the_nearest_name():
-    with pytest.raises(InputError, match="row 3 .* names 'Soil', which .*the nearest is 'soil'"):
+    with pytest.raises(InputError, match="row 3 .* names 'Soil', which .*did you mean 'soil'"):
         intervention_mask.mask(["soil", "", "rain;Soil"], NAMES, 3)
 
 
@@ -101,7 +101,7 @@ def test_an_unknown_target_is_refused_with_its_row_and_the_nearest_name():
         ([[1, 0, 0, 0], [1]], "different lengths"),
         (EXPECTED * 2, "hold '2' for 'soil' in row 1"),
         (np.where(EXPECTED, np.nan, 0.0), "hold 'nan' for 'soil' in row 1"),
-        (FRAME.rename(columns={"crop": "Crop"}), "column 'Crop', .*nearest is 'crop'"),
+        (FRAME.rename(columns={"crop": "Crop"}), "column 'Crop', .*did you mean 'crop'"),
         (FRAME.set_axis(["rain", "soil", "soil", "price"], axis=1), "lacks the column 'crop'"),
         (FRAME.astype(int).astype(str).replace("1", "maybe"), "hold 'maybe' for 'soil' in row 1"),
     ],

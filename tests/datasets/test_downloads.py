@@ -30,14 +30,14 @@ ARCHIVE = Archive("small.zip", hashlib.sha256(GOOD).hexdigest())
 
 class Handler(BaseHTTPRequestHandler):
     def do_GET(self):
-        self.server.requests.append(self.path)
-        body, promised = self.server.answers.get(self.path, (b"", None))
+        self.server.requests.append(self.path)  # pyright: ignore[reportAttributeAccessIssue]
+        body, promised = self.server.answers.get(self.path, (b"", None))  # pyright: ignore[reportAttributeAccessIssue]
         self.send_response(404 if promised is None else 200)
         self.send_header("Content-Length", str(promised or 0))
         self.end_headers()
         self.wfile.write(body)
 
-    def log_message(self, *_):
+    def log_message(self, *_):  # pyright: ignore[reportIncompatibleMethodOverride]
         """Tests stay quiet."""
 
 
@@ -45,8 +45,8 @@ class Handler(BaseHTTPRequestHandler):
 def server():
     """A web server of our own; what it answers and was asked are plain attributes."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.answers = {"/small.zip": (GOOD, len(GOOD))}
-    server.requests = []
+    server.answers = {"/small.zip": (GOOD, len(GOOD))}  # pyright: ignore[reportAttributeAccessIssue]
+    server.requests = []  # pyright: ignore[reportAttributeAccessIssue]
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
     thread.start()
     yield server

@@ -221,16 +221,23 @@ def test_standardised_columns_have_mean_zero_and_variance_one_on_the_training_ro
     np.testing.assert_allclose(do, units.apply(same), rtol=1e-7, atol=1e-9)
 
 
-def test_uneven_noise_reaches_as_far_as_the_parents_say():
-    benchmark = Synthetic(noise="uneven", num_train=4000, num_test=0)(0)
+def test_heteroscedastic_noise_has_the_scale_its_parents_give_it():
+    benchmark = Synthetic(noise="heteroscedastic", num_train=4000, num_test=0)(0)
     truth, rows = benchmark.truth, benchmark.train.values
     for j, parents in enumerate(benchmark.graph.T):
         own = rows[:, parents != 0]
         residual = (rows[:, j] - truth.functions[j](own)) / truth.noise_scale[j]
-        spread = truth.spreads[j](own)
-        assert (spread.std() > 0) == parents.any()
-        assert np.exp(-1) <= spread.min() <= spread.max() <= np.exp(1)
-        assert stats.kstest(residual / spread, "norm").pvalue > 1e-4
+        scale = truth.scales[j](own)
+        assert (scale.std() > 0) == parents.any()
+        assert np.exp(-1) <= scale.min() <= scale.max() <= np.exp(1)
+        assert stats.kstest(residual / scale, "norm").pvalue > 1e-4
+
+
+def test_heteroscedastic_rows_are_those_the_seed_had_under_the_noises_first_name():
+    small = {"num_variables": 4, "edges_per_node": 1, "num_train": 20, "num_test": 0}
+    row = Synthetic(noise="heteroscedastic", **small)(7).train.values[0]
+    expected = [0.9858481590850298, -2.080075685479347, 0.15356431037496948, 0.3097688796001659]
+    np.testing.assert_allclose(row, expected, rtol=1e-12)
 
 
 def test_an_internally_standardised_model_has_unit_columns_on_fresh_rows():
@@ -242,7 +249,7 @@ def test_an_internally_standardised_model_has_unit_columns_on_fresh_rows():
 
 def shifted(one: np.ndarray, other: np.ndarray) -> bool:
     """Two samples differ beyond chance (one test in a million is wrong)."""
-    return stats.ks_2samp(one, other).pvalue < 1e-6
+    return stats.ks_2samp(one, other).pvalue < 1e-6  # pyright: ignore[reportAttributeAccessIssue]
 
 
 @every_scaling
@@ -317,7 +324,7 @@ def test_values_may_be_set_row_by_row_and_come_back_exactly():
     [
         ({"graph": "tree"}, "no graph is called 'tree'; there are: er, sf"),
         ({"mechanism": "cubic"}, "no mechanism is called 'cubic'"),
-        ({"noise": "cauchy"}, "there are: gaussian, laplace, student_t, uneven"),
+        ({"noise": "cauchy"}, "there are: gaussian, laplace, student_t, heteroscedastic"),
         ({"scaling": "none"}, "there are: raw, standardised, internal"),
         ({"num_variables": 4}, "room for 0 to 1.5 edges a node"),
         ({"num_variables": 1}, "num_variables is 1; it must be 2 or more"),

@@ -282,7 +282,7 @@ UNUSABLE = [
         {"beliefs": [("Raf", "Mek", 0.2), ["Raf -> Mek", 0.3]]},
         "Raf -> Mek has two probabilities, 0.2 and 0.3",
     ),
-    ({"required": ["Raff -> Mek"]}, "'Raff' (nearest: 'Raf'"),
+    ({"required": ["Raff -> Mek"]}, "'Raff' (did you mean 'Raf'"),
     ({"sinks": ["xyz"]}, "'xyz' (the columns are 'Raf', 'Mek', 'Erk', 'Akt')"),
 ]
 

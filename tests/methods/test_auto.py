@@ -24,7 +24,7 @@ def curved_frame():
 
 def test_few_variables_and_linear_data_are_added_up_exactly():
     posterior = fit(toy_frame(), QUICK)
-    assert posterior.provenance["chosen"]["plugin"] == "methods.exact:Exact"
+    assert posterior.provenance["chosen"]["plugin"] == "methods/exact"
     assert posterior.marginals is not None
     why = posterior.provenance["notes"][0]
     assert "chosen: exact, because 4 variables are few and the data look linear" in why
@@ -54,7 +54,7 @@ def test_curved_data_get_learned_functions_and_the_result_says_why():
 @pytest.mark.slow
 def test_curved_data_are_fitted_with_learned_functions(tmp_path):
     posterior = fit(curved_frame(), QUICK)
-    assert posterior.provenance["chosen"]["score"]["plugin"] == "scores.neural:NeuralScore"
+    assert posterior.provenance["chosen"]["score"]["plugin"] == "scores/neural"
     assert (
         posterior.edge_matrix()[posterior.names.index("soil"), posterior.names.index("crop")] > 0.5
     )

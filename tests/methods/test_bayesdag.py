@@ -115,15 +115,15 @@ def test_temperature_does_not_depend_on_the_number_of_chains():
 
 def test_the_step_is_compiled_once(fitted):
     """A further run on other data finds everything compiled."""
-    before = loop.advance._cache_size()
+    before = loop.advance._cache_size()  # pyright: ignore[reportAttributeAccessIssue]
     keys = jax.random.split(jax.random.key(6))
     TINY.fit_many(keys, [read(toy_frame(seed=seed)) for seed in (2, 3)], FREE)
-    assert loop.advance._cache_size() == before
+    assert loop.advance._cache_size() == before  # pyright: ignore[reportAttributeAccessIssue]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("passes", [1, 2, 3])
-def test_curved_data_are_fitted_with_networks(passes):
+def test_nonlinear_data_are_fitted_with_networks(passes):
     """Smoke: the default functions, mini-batches, every number of passes, finite answers."""
     short = {"num_warmup": 20, "num_samples": 3, "thinning": 2, "num_chains": 2}
     posterior = fit(toy_frame(), "bayesdag", passes=passes, batch_size=64, **short)
@@ -133,10 +133,10 @@ def test_curved_data_are_fitted_with_networks(passes):
 
 
 def test_too_many_edges_are_said_to_be_suspicious(fitted):
-    """Three edges a variable are not possible with four variables; notes are plain words."""
+    """Three edges per variable are not possible with four variables; notes are plain words."""
     assert not any("no good order" in note for note in fitted[0].provenance["notes"])
-    told = joint_draws._provenance(TINY, 0.0, edges_a_variable=4.2)["notes"]
-    assert any("4.2 edges a variable" in note for note in told)
+    notes = joint_draws._provenance(TINY, 0.0, edges_per_variable=4.2)["notes"]
+    assert any("4.2 edges per variable" in note for note in notes)
 
 
 FIT = """

@@ -25,7 +25,7 @@ from bayesdag.runs.checkpoint import Checkpoint
 from bayesdag.sgmcmc import chains, dagspace, mask_gradients, mask_moves, order_moves, reweighting
 from bayesdag.sgmcmc.mask_gradients import LeaveOneOut, MaskDraws, SelfNormalised
 from bayesdag.sgmcmc.mask_moves import Flips
-from bayesdag.sgmcmc.node_energies import Place, chain_context
+from bayesdag.sgmcmc.node_energies import ChainContext, chain_context
 from bayesdag.sgmcmc.samplers.adam_sghmc import AdamSGHMC
 from tests.toys import toy_frame
 
@@ -61,11 +61,11 @@ def all_masks() -> jax.Array:
     return jnp.asarray(masks, jnp.float32)
 
 
-def place_of(energy: Energy, potentials: jax.Array, component: int = 0) -> Place:
+def place_of(energy: Energy, potentials: jax.Array, component: int = 0) -> ChainContext:
     context, params, _ = situation()
     batch = chains.tiled(context, jnp.arange(len(context.x)), 1, correct=False)
-    order, component = dagspace.order(potentials), jnp.asarray(component)
-    return Place(energy, order, params, component, context.support, batch, 1.0)
+    order, drawn = dagspace.order(potentials), jnp.asarray(component)
+    return ChainContext(energy, order, params, drawn, context.support, batch, 1.0)
 
 
 def column_energies():
@@ -309,7 +309,7 @@ def test_a_run_stopped_halfway_goes_on_to_the_same_bytes(tmp_path, monkeypatch):
 
 def test_an_edge_that_appears_after_the_warm_up_does_not_blow_up_its_weight(key):
     """Without an edge its weight has no gradient but the prior's; with it a very steep one."""
-    sampler = Joint(num_warmup=50)._samplers["params"]
+    sampler = Joint(num_warmup=50)._param_sampler
 
     def step(state, at):
         curvature = jnp.where(at < 100, 1.0, 1e5)

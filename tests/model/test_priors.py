@@ -24,7 +24,9 @@ def num_orders(dags):
     """In how many orders each DAG's parents come before their children: try them all."""
     backward = np.tril_indices(dags.shape[-1])
     orders = map(list, permutations(range(dags.shape[-1])))
-    return sum(~dags[:, order][:, :, order][:, *backward].any(axis=1) for order in orders)
+    return np.sum(
+        [~dags[:, order][:, :, order][:, *backward].any(axis=1) for order in orders], axis=0
+    )
 
 
 def log_prior(prior, dags, order_modular):
@@ -32,7 +34,7 @@ def log_prior(prior, dags, order_modular):
     d = dags.shape[-1]
     log_weights, penalty = prior.components(d, order_modular)
     local = penalty[:, dags.sum(axis=1)].sum(axis=-1)
-    result = logsumexp(log_weights[:, None] + local, axis=0)
+    result: np.ndarray = np.asarray(logsumexp(log_weights[:, None] + local, axis=0))
     if order_modular:
         result += np.log(num_orders(dags))
     return result

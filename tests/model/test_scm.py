@@ -48,7 +48,7 @@ def test_a_cell_that_was_set_adds_nothing_to_the_density(key):
     mask[:, 2] = True
     without = MODEL.log_prob(PARAMS, GRAPH, x, jnp.asarray(mask))
     residual = MODEL.abduct(PARAMS, GRAPH, x)[:, 2]
-    term = stats.norm(0, SIGMA[2]).logpdf(residual) - np.log(SCALE[2])
+    term = stats.norm(0, SIGMA[2]).logpdf(residual) - np.log(SCALE[2])  # pyright: ignore[reportAttributeAccessIssue]
     np.testing.assert_allclose(np.asarray(whole) - np.asarray(without), term, atol=2e-4)
 
 

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bayesdag.graphs.bitsets import log_subset_sums
 from bayesdag.knowledge import Constraints, Knowledge
 from bayesdag.orders import pipeline, score_tables
 from bayesdag.orders.candidates import CERTAIN, Limits, choose
@@ -65,7 +66,7 @@ def order_sum(scores, table, penalty, before: set[int]) -> float:
 @given(st.integers(0, 6), st.integers(0, 2**31))
 def test_subset_sums_add_up_every_subset(num_bits, seed):
     values = np.random.default_rng(seed).normal(0, 2000, 1 << num_bits)
-    found = score_tables.log_subset_sums(values)
+    found = log_subset_sums(values)
     for whole in range(1 << num_bits):
         inside = [s for s in range(1 << num_bits) if s & ~whole == 0]
         assert found[whole] == pytest.approx(np.logaddexp.reduce(values[inside]), abs=1e-9)
@@ -73,7 +74,7 @@ def test_subset_sums_add_up_every_subset(num_bits, seed):
 
 def test_subset_sums_keep_small_terms_beside_huge_ones():
     # One shift by the maximum would turn the first two entries into zeros.
-    found = score_tables.log_subset_sums(np.array([-5000.0, -5000.0, 0.0, -np.inf]))
+    found = log_subset_sums(np.array([-5000.0, -5000.0, 0.0, -np.inf]))
     np.testing.assert_allclose(found, [-5000, -5000 + np.log(2), 0, 0])
 
 
@@ -201,5 +202,5 @@ def test_every_pair_is_scored_once_and_forbidden_sets_never(seed):
     for _ in range(2):
         score_tables.tabulate(scores, 0, (), (1, 2, 3, 4))
         score_tables.tabulate(scores, 0, (), (2, 3, 4))
-    handed_over = scores._score.handed_over
+    handed_over = scores._score.handed_over  # pyright: ignore[reportAttributeAccessIssue]
     assert len(set(handed_over)) == len(handed_over) == 8 == scores.num_computed - 8

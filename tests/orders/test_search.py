@@ -5,10 +5,11 @@ from hypothesis import strategies as st
 
 from bayesdag import graphs as facts
 from bayesdag.data import read
+from bayesdag.graphs.bitsets import mask_of, row_of
 from bayesdag.knowledge import Constraints
 from bayesdag.orders import candidates, pipeline, search
 from bayesdag.orders.local_scores import LocalScores
-from bayesdag.orders.parent_search import ParentTrees, mask_of, members
+from bayesdag.orders.parent_search import ParentTrees
 from bayesdag.orders.prior import Components
 from bayesdag.orders.search import Found
 from bayesdag.scores.bge import BGe
@@ -40,7 +41,7 @@ def grow_and_shrink(scores, penalty, node: int, before: set[int]) -> tuple[float
 @given(st.sets(st.integers(0, 130)))
 def test_sets_survive_the_way_to_an_integer_and_back(chosen):
     present = np.isin(np.arange(131), list(chosen))
-    np.testing.assert_array_equal(members(mask_of(present), 131), present)
+    np.testing.assert_array_equal(row_of(mask_of(present), 131), present)
 
 
 @settings(max_examples=10, deadline=None)
@@ -80,7 +81,7 @@ def test_every_set_is_scored_once(seed):
     trees = ParentTrees(scores, np.zeros(8))
     for start in range(3):
         search.search(np.random.default_rng(start), trees, np.arange(8))
-    handed_over = scores._score.handed_over
+    handed_over = scores._score.handed_over  # pyright: ignore[reportAttributeAccessIssue]
     assert len(set(handed_over)) == len(handed_over)
 
 

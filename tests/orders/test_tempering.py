@@ -170,7 +170,7 @@ def test_tables_of_another_round_fit_the_compiled_code(key):
         lists = [[(i + k) % 5 for k in range(1, num_candidates + 1)] for i in range(5)]
         node_tables = [score_tables.tabulate(scores, i, (), some) for i, some in enumerate(lists)]
         run(key, score_tables.lookup(node_tables, np.zeros(2), np.zeros((2, 5))), np.arange(5))
-        compiled.append(loop.advance._cache_size())
+        compiled.append(loop.advance._cache_size())  # pyright: ignore[reportAttributeAccessIssue]
     assert compiled[0] == compiled[-1]
 
 

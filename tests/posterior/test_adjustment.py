@@ -84,7 +84,7 @@ def test_every_graph_proposes_a_set_that_is_valid_in_it(seed):
 
 def test_the_probability_of_a_set_is_the_mass_of_the_graphs_in_which_it_is_valid(seed):
     posterior = random_linear(seed, d=5)
-    value, error = posterior.adjustment_probability("a", "b", ["c", "d"], with_error=True)
+    value, error = posterior.adjustment_probability("a", "b", ["c", "d"], with_error=True)  # pyright: ignore[reportGeneralTypeIssues]
     flat = posterior.graphs.reshape(-1, 5, 5)
     valid = adjustment.is_valid(flat, 0, 1, as_mask([2, 3], 5)[None])[0]
     assert value == pytest.approx(posterior.weights.reshape(-1)[valid].sum())
@@ -92,7 +92,7 @@ def test_the_probability_of_a_set_is_the_mass_of_the_graphs_in_which_it_is_valid
     listed = posterior.adjustment_sets("a", "b", limit=5)
     assert len(listed) <= 5
     for row in listed.itertuples(index=False):
-        assert row.probability == pytest.approx(posterior.adjustment_probability("a", "b", row[0]))
+        assert row.probability == pytest.approx(posterior.adjustment_probability("a", "b", row[0]))  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def test_a_confounder_must_be_adjusted_for_and_a_mediator_must_not():

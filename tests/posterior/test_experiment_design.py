@@ -6,6 +6,7 @@ import pytest
 from bayesdag.data import Dataset
 from bayesdag.errors import BayesdagWarning, InputError
 from bayesdag.posterior.experiment_design import NOTHING
+from bayesdag.posterior.levels import usual_levels
 from tests.posteriors import linear
 
 # a -> b -> c, a <- b -> c and a <- b <- c: no observation can tell them apart.
@@ -42,7 +43,7 @@ def test_the_middle_of_a_chain_tells_all_three_graphs_apart(seed):
     assert found["a"] == pytest.approx(LOG3 - 2 / 3 * LOG2, abs=0.1)
     assert found["c"] == pytest.approx(LOG3 - 2 / 3 * LOG2, abs=0.1)
     assert abs(found[NOTHING]) < 0.1
-    assert table.loc[0, "resolved"] == pytest.approx(1, abs=0.05)
+    assert table.loc[0, "fraction removed"] == pytest.approx(1, abs=0.05)
 
 
 def test_a_question_about_an_edge_has_another_answer(seed):
@@ -82,7 +83,7 @@ def test_nothing_is_gained_where_nothing_is_in_doubt(seed):
     posterior = linear(
         np.repeat(CHAINS[:1], 90, axis=0)[None], Dataset(data.to_numpy(), ("a", "b", "c"))
     )
-    assert (posterior.next_experiment(num_rows=40)["gain"] == 0).all()
+    assert (posterior.next_experiment(num_rows=40)["gain"] == 0).all()  # pyright: ignore[reportGeneralTypeIssues]
 
 
 def test_more_rows_never_make_the_answer_less_sure(seed):
@@ -90,11 +91,28 @@ def test_more_rows_never_make_the_answer_less_sure(seed):
     assert few["b"] < many["b"]
 
 
-def test_too_many_rows_bring_a_warning(seed):
+def test_bounds_that_are_far_apart_bring_a_warning(seed):
     """Few rows were fitted, so that draws differ much and each explains only itself."""
     posterior = chain_posterior(seed, copies=3, num_rows=8)
-    with pytest.warns(BayesdagWarning, match="lower num_rows"):
+    with pytest.warns(BayesdagWarning, match="between 0 and .* nats; fit with more draws, or plan"):
         posterior.next_experiment(num_rows=4000)
+    with pytest.warns(BayesdagWarning, match="nats; raise num_draws, or plan fewer rows"):
+        posterior.next_experiment(num_rows=4000, num_draws=6)
+
+
+def test_bounds_surround_the_gain_and_never_leave_the_possible(seed):
+    table = chain_posterior(seed).next_experiment(num_rows=40)
+    assert (table["low"] <= table["gain"]).all()
+    assert (table["gain"] <= table["high"]).all()
+    assert (table["low"] >= 0).all()
+    assert table["fraction removed"].between(0, 1).all()
+    assert (table["error"] >= 0).all()
+
+
+def test_a_binary_column_is_set_to_its_two_values():
+    facts = {"mean": 0.3, "sd": 0.4, "min": 0.0, "max": 1.0}
+    found = usual_levels({"drug": facts | {"num_distinct": 2}, "dose": facts | {"num_distinct": 9}})
+    assert found == {"drug": (0.0, 1.0), "dose": (0.3 - 0.4, 0.3 + 0.4)}
 
 
 @pytest.mark.parametrize(
@@ -105,6 +123,10 @@ def test_too_many_rows_bring_a_warning(seed):
         ({"cost": {"a": 0}}, "positive"),
         ({"about": ("a", "b", "c")}, "source, target"),
         ({"about": ("a", "a")}, "both 'a'"),
+        ({"num_rows": 0}, "num_rows is 0; it must be 1 or more"),
+        ({"num_draws": 1}, "num_draws is 1; it must be 2 or more"),
+        ({"num_experiments": 1}, "num_experiments is 1"),
+        ({"levels": {"a": (0.0, 1e300)}}, "with a set overflow"),
     ],
 )
 def test_bad_questions_are_refused_in_words(question, words):

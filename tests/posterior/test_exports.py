@@ -1,5 +1,6 @@
 """What other programs read is what was drawn: every export comes back unchanged."""
 
+import csv
 import io
 import re
 
@@ -13,10 +14,26 @@ from hypothesis import strategies as st
 from bayesdag import graphs
 from bayesdag.errors import InputError
 from bayesdag.posterior import column_names, exports
+from bayesdag.text import printable
 from tests.posteriors import random_dags, random_linear
 
 seeds = st.integers(0, 2**31)
 ODD_NAMES = ("plain", "with space", 'quo"te', "back\\slash", "größe µ", "a-b", "1st", "<&>")
+HOSTILE_NAMES = (
+    "=cmd|' /C calc'!A0",
+    "+1",
+    "-x",
+    "@SUM(A1)",
+    "'quoted'",
+    "\ttab",
+    "<script>alert(1)</script>",
+    'a"; evil -> b; "',
+    "trailing\\",
+    "line\nbreak",
+    "semi;colon, comma",
+    "&lt; ]]>",
+    "\uff1d1+1",
+)
 
 
 def random_digraph(seed: int, names=ODD_NAMES) -> networkx.DiGraph:
@@ -72,8 +89,50 @@ def test_the_edge_list_is_a_table(seed):
     graph = random_digraph(seed)
     table = pd.read_csv(io.StringIO(exports.text(graph, "csv")))
     assert list(table.columns) == ["source", "target", "probability"]
-    rows = {(r.source, r.target): r.probability for r in table.itertuples()}
+    rows = {(r.source, r.target): r.probability for r in table.itertuples()}  # pyright: ignore[reportAttributeAccessIssue]
     assert rows == {edge: facts["probability"] for edge, facts in graph.edges.items()}
+
+
+@given(seed=seeds, names=st.sampled_from([ODD_NAMES, HOSTILE_NAMES]))
+@settings(max_examples=10, deadline=None)
+def test_hostile_names_come_back_unchanged(seed, names):
+    graph = random_digraph(seed, names)
+    assert same(graph, networkx.parse_gml(exports.text(graph, "gml")))
+    assert same(graph, networkx.parse_graphml(exports.text(graph, "graphml")))
+    linked = graph.edge_subgraph(graph.edges)
+    assert same(linked, exports.from_csv(exports.text(graph, "csv")))
+    drawn = parse_dot(exports.text(graph, "dot"))
+    assert set(drawn.nodes) == {printable(name) for name in names}
+    assert set(drawn.edges) == {(printable(a), printable(b)) for a, b in graph.edges}
+
+
+def test_no_cell_of_a_csv_file_is_computed_by_a_spreadsheet():
+    ring = networkx.cycle_graph(list(HOSTILE_NAMES), create_using=networkx.DiGraph)
+    networkx.set_edge_attributes(ring, 0.5, "probability")
+    text = exports.text(ring, "csv")
+    cells = [cell for row in csv.reader(io.StringIO(text, newline="")) for cell in row]
+    assert not [cell for cell in cells if cell[0] in "=+-@\t\r\n\uff1d"]
+    # Quoted whole: a spreadsheet that splits at semicolons must not find a cell inside a name.
+    assert text.splitlines()[0] == '"source","target","probability"'
+
+
+@pytest.mark.parametrize("name", ["\x1b[31m", "\x00", "\ud800", "\u202e"])
+def test_what_a_format_cannot_hold_is_shown_escaped(name, tmp_path):
+    graph = networkx.DiGraph()
+    graph.add_edge(name, "b", probability=0.9)
+    assert set(parse_dot(exports.text(graph, "dot")).nodes) == {printable(name), "b"}
+    written = exports.text(graph, "graphml")
+    (tmp_path / "x").write_text(written, encoding="utf-8")
+    assert len(networkx.parse_graphml(written)) == 2
+
+
+def test_names_that_would_look_alike_stay_apart():
+    graph = networkx.DiGraph()
+    graph.add_edge("a\x1b", r"a\x1b", probability=0.9)
+    for text in (exports.text(graph, "dot"), exports.text(graph, "graphml")):
+        read = parse_dot(text) if text.startswith("digraph") else networkx.parse_graphml(text)
+        assert len(read) == 2
+        assert read.number_of_edges() == 1
 
 
 @given(seed=seeds)

@@ -103,19 +103,19 @@ def test_v_structures_are_listed_with_their_probability(seed):
     posterior = random_linear(seed, num_draws=60)
     listed = posterior.v_structures(at_least=0.0)
     for row in listed.itertuples(index=False):
-        i, j, k = (posterior.names.index(name) for name in (row.left, row.middle, row.right))
+        i, j, k = (posterior.names.index(name) for name in (row.left, row.middle, row.right))  # pyright: ignore[reportAttributeAccessIssue]
         share = weighted(posterior, lambda g, t=(i, j, k): t in graphs.v_structures(g))
-        assert row.probability == pytest.approx(share)
-        assert row.error > 0
+        assert row.probability == pytest.approx(share)  # pyright: ignore[reportAttributeAccessIssue]
+        assert row.error > 0  # pyright: ignore[reportAttributeAccessIssue]
     assert listed["probability"].is_monotonic_decreasing
-    assert (posterior.v_structures(at_least=0.2)["probability"] >= 0.2).all()
+    assert (posterior.v_structures(at_least=0.2)["probability"] >= 0.2).all()  # pyright: ignore[reportGeneralTypeIssues]
 
 
 def test_a_predicate_sees_a_graph_with_column_names(seed):
     posterior = random_linear(seed)
     share = posterior.probability(lambda graph: networkx.has_path(graph, "a", "c"))
     assert share == pytest.approx(posterior.path_probabilities().loc["a", "c"])
-    value, error = posterior.probability(lambda graph: graph.in_degree("b") == 0, with_error=True)
+    value, error = posterior.probability(lambda graph: graph.in_degree("b") == 0, with_error=True)  # pyright: ignore[reportGeneralTypeIssues]
     assert value == pytest.approx(weighted(posterior, lambda g: g[:, 1].sum() == 0))
     assert error > 0
 

@@ -9,7 +9,7 @@ import pytest
 
 from bayesdag.errors import FileFormatError
 from bayesdag.runs.checkpoint import Checkpoint, MonitorGroup
-from bayesdag.runs.progress import ProgressLine
+from bayesdag.runs.progress import ProgressReport
 from bayesdag.types import Monitor
 
 
@@ -59,12 +59,14 @@ def test_states_are_kept_now_and_then_and_at_the_end(tmp_path):
 
 def test_several_monitors_act_as_one(tmp_path, capsys):
     keeper = Checkpoint(tmp_path / "a", {})
-    with ProgressLine() as progress:
+    with ProgressReport() as progress:
         both = MonitorGroup((progress, keeper))
         assert isinstance(both, Monitor)
-        both.report("search: 7 sets")
-        assert progress._line.tasks[0].description == "search: 7 sets"
+        both.announce("this takes long")
+        both.report("search", 7, 10)
+        assert "search 7/10 (70%)" in progress.describe()
         both.chunk(1, 2, state(1), {"energy": 3.5, "expected_edges": 2.0})
         assert int(both.resume(state(0)).step) == 1
-        assert progress._line.tasks[0].fields["steps"] == "1/2"
-        assert "energy 3.5" in progress._line.tasks[0].description
+        assert "sampling 1/2" in progress.describe()
+        assert "energy 3.5" in progress.describe()
+    assert capsys.readouterr().err == "bayesdag: this takes long\n"

@@ -28,7 +28,7 @@ def correlated(seed: int, num_rows: int, d: int):
 def score_of(score: BGe, data: Dataset, dags) -> np.ndarray:
     prepared = score.prepare(data)
     nodes = range(data.num_variables)
-    return sum(score.log_evidence(prepared, i, dags[:, :, i] != 0) for i in nodes)
+    return sum(score.log_evidence(prepared, i, dags[:, :, i] != 0) for i in nodes)  # pyright: ignore[reportReturnType]
 
 
 def row_by_row(values, alpha_mu: float, alpha_w: float, d: int) -> float:

@@ -36,7 +36,7 @@ def log_density(values, score: LinearGaussian):
         covariance = variance * np.eye(len(y)) + x @ x.T
         square = y @ np.linalg.solve(covariance, y)
         log_det = np.linalg.slogdet(2 * np.pi * covariance)[1]
-        return -0.5 * (square + log_det) + prior.logpdf(variance) + np.log(2) + 2 * log_sigma
+        return -0.5 * (square + log_det) + prior.logpdf(variance) + np.log(2) + 2 * log_sigma  # pyright: ignore[reportAttributeAccessIssue]
 
     return at
 

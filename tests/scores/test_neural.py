@@ -103,7 +103,7 @@ def marginal(fit, rows, used):
     def log_likelihood(log_scale):
         return stats.t.logpdf(residual, degrees, scale=np.exp(log_scale)).sum()
 
-    scale = np.exp(optimize.minimize_scalar(lambda s: -log_likelihood(s), (-3, 1)).x)
+    scale = np.exp(optimize.minimize_scalar(lambda s: -log_likelihood(s), (-3, 1)).x)  # pyright: ignore[reportAttributeAccessIssue]
     weight = (degrees + 1) / (degrees + (residual / scale) ** 2)
     slopes = np.asarray(network._slopes(network, rows.inputs), float)
     k = int(used.sum())
@@ -162,7 +162,7 @@ def test_a_parent_of_the_scale_alone_is_found_and_its_effect_is_drawn(key):
     deviation = []
     for level in (-1.5, 1.5):
         set_to = jnp.array([True, True, False, False])
-        x = scm.sample(drawn, key, graph, 4000, set_to, rows + [0, np.float32(level), 0, 0])
+        x = scm.sample(drawn, key, graph, 4000, set_to, rows + [0, np.float32(level), 0, 0])  # pyright: ignore[reportOperatorIssue]
         deviation.append(np.asarray(x)[:, 3].std())
     assert 4 < deviation[1] / deviation[0] < 16  # exp(2.1) = 8
     residual = scm.abduct(drawn, graph, x)

@@ -13,7 +13,7 @@ HEAT, WARMUP = 1000.0, 400
 
 
 def share(step):
-    return float(annealing.share_of_data(HEAT, WARMUP, jnp.asarray(step)))
+    return float(annealing.likelihood_power(HEAT, WARMUP, jnp.asarray(step)))
 
 
 def survivors(key, step, energy):
@@ -28,7 +28,7 @@ def test_the_data_count_more_and_more_until_half_of_the_warmup():
 
 
 def test_a_start_without_heat_leaves_the_data_alone():
-    assert annealing.share_of_data(1.0, WARMUP, jnp.asarray(0)) == 1.0
+    assert annealing.likelihood_power(1.0, WARMUP, jnp.asarray(0)) == 1.0
 
 
 @pytest.mark.parametrize("step", [0, 3, 199, 204, 300])
@@ -62,7 +62,7 @@ def test_all_that_belongs_to_a_chain_goes_along(key):
     position = {"a": jnp.arange(6.0).reshape(3, 2), "b": jnp.arange(3.0)}
     grad = jax.tree.map(lambda x: 1 + x**2, position)
     state = sampler.step(key, sampler.init(position), grad)
-    found = annealing.follow(chosen, state)
+    found = annealing.take_chains(chosen, state)
     # The momentum of every entry moves with it: one more step without noise says so.
     quiet = AdamSGHMC(noise_scale=0.0)
     expected = jax.tree.map(lambda x: x[chosen], quiet.step(key, state, grad).position)

@@ -8,7 +8,8 @@ import pytest
 
 from bayesdag import random
 from bayesdag.data import Dataset, Scaling
-from bayesdag.exact import bitsets, graph_dp, order_dp
+from bayesdag.exact import graph_dp, order_dp
+from bayesdag.graphs import bitsets
 from bayesdag.methods.exact import Exact
 from bayesdag.model.priors.density import DensityGrid
 from bayesdag.model.priors.fair import FairInDegree

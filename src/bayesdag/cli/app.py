@@ -1,15 +1,18 @@
-"""The application: its help, and how refusals and warnings reach the user."""
+"""The application: its help, and how refusals, warnings and closed pipes reach the user."""
 
+import os
 import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 
+from bayesdag._version import __version__
+from bayesdag.text import printable
+
 app = typer.Typer(
-    help="Bayesian causal discovery: what causes what, and how sure can you be?",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -17,26 +20,88 @@ app = typer.Typer(
 )
 
 
+def examples(*lines: str) -> str:
+    """The end of a command's help: lines to copy, kept as they are."""
+    return "\n".join(["\b", "Examples:", *(f"  bayesdag {line}" for line in lines)])
+
+
+EXAMPLES = examples(
+    "fit cells.csv --out cells.nc",
+    "show cells.nc",
+    "show cells.nc --variable Raf",
+    "effect cells.nc --cause Raf --outcome Mek --values 0 1",
+    "COMMAND --help                  (every command has examples)",
+)
+
+
+def _print_version(wanted: bool) -> bool:
+    if wanted:
+        typer.echo(f"bayesdag {__version__}")
+        raise typer.Exit
+    return wanted
+
+
+@app.callback(epilog=EXAMPLES)
+def bayesdag(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version and exit."
+        ),
+    ] = False,
+) -> None:
+    """Bayesian causal discovery: what causes what, and how sure can you be?"""
+    del version
+
+
 def main() -> None:
     """Run the command; refusals are one message on stderr and exit code 2."""
+    if sys.stdout is not None and hasattr(sys.stdout, "reconfigure"):
+        # A terminal that cannot show a letter shows its number, not a traceback.
+        sys.stdout.reconfigure(errors="backslashreplace")  # pyright: ignore
     with refusals_in_words():
         app()
 
 
 @contextmanager
 def refusals_in_words() -> Iterator[None]:
-    """Refusals as one line on stderr, and exit code 2."""
+    """Refusals as one message on stderr, and exit code 2; a closed pipe ends in silence."""
     warnings.showwarning = _short_warning
     try:
-        yield
+        try:
+            yield
+        finally:
+            _flush()
     except ValueError as error:
         if not _is_refusal(error):
             raise
-        typer.echo(f"bayesdag: {error}", err=True)
+        _complain(str(error))
+        sys.exit(2)
+    except MemoryError:
+        _complain("not enough memory; ask for fewer columns, rows, draws or chains")
         sys.exit(2)
     except KeyboardInterrupt:
-        typer.echo("bayesdag: stopped", err=True)
+        _complain("stopped")
         sys.exit(130)
+    except BrokenPipeError:
+        _forget_stdout()
+        sys.exit(141)  # what a command that a closed pipe ends says
+
+
+def _flush() -> None:
+    if sys.stdout is not None:
+        sys.stdout.flush()
+
+
+def _forget_stdout() -> None:
+    """Nobody reads any more: what is left goes nowhere, also when the interpreter ends."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+
+
+def _complain(message: str) -> None:
+    lines = "\n".join(printable(line) for line in message.split("\n"))
+    typer.echo(f"bayesdag: {lines}", err=True)
 
 
 def _is_refusal(error: ValueError) -> bool:
@@ -46,4 +111,4 @@ def _is_refusal(error: ValueError) -> bool:
 
 
 def _short_warning(message: Warning | str, *_: Any, **__: Any) -> None:
-    typer.echo(f"bayesdag: note: {message}", err=True)
+    typer.echo(f"bayesdag: note: {printable(str(message))}", err=True)

@@ -1,15 +1,20 @@
 """The demonstration: the example that ships with the package, fitted and compared."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from bayesdag import fitting
 from bayesdag.datasets.example import load_example
-from bayesdag.fitting import fit
+from bayesdag.knowledge import Knowledge
 from bayesdag.metrics import summary
 from bayesdag.posterior import Posterior
 
 if TYPE_CHECKING:
     import pandas
+
+SEED = 0
 
 
 @dataclass(frozen=True)
@@ -20,18 +25,27 @@ class Comparison:
     words: str
 
 
-def introduction() -> str:
-    """What is about to be fitted."""
+def introduction() -> list[str]:
+    """What is about to be fitted, line by line."""
     example = load_example()
     rows, columns = example.train.values.shape
-    return f"{example.description}\nFitting {rows} rows of {columns} variables ..."
+    return [*example.description.splitlines(), f"Fitting {rows} rows of {columns} variables ..."]
 
 
-def run(seed: int = 0) -> tuple[Posterior, Comparison]:
-    """Fit the example with the default method and compare it with the truth."""
-    example = load_example()
-    posterior = fit(example.train, seed=seed)
-    return posterior, compare(posterior, example.graph)
+def settings() -> dict[str, Any]:
+    """Everything that decides what `run` returns."""
+    method = fitting.build_method(fitting.DEFAULT_METHOD)
+    return fitting.settings_of(method, load_example().train, Knowledge(), SEED)
+
+
+def run() -> Posterior:
+    """Fit the example with the default method."""
+    return fitting.fit(load_example().train, seed=SEED)
+
+
+def truth() -> np.ndarray:
+    """The graph behind the example."""
+    return load_example().graph
 
 
 def compare(posterior: Posterior, truth) -> Comparison:

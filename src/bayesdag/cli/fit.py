@@ -1,14 +1,17 @@
 """Commands that make a result: fit, extend, merge and the demonstration."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bayesdag.cli.app import app
+from bayesdag.cli import result_file
+from bayesdag.cli.app import app, examples
 from bayesdag.cli.options import (
     AsJson,
+    Force,
     Interventions,
+    Quiet,
     Result,
     Seed,
     Table,
@@ -17,96 +20,138 @@ from bayesdag.cli.options import (
     path_or_name,
     settings,
 )
-from bayesdag.cli.output import print_posterior, print_table, say, typed_command
+from bayesdag.cli.output import print_table, say, typed_command
+from bayesdag.cli.posterior_tables import print_posterior
+
+if TYPE_CHECKING:
+    from bayesdag.posterior import Posterior
 
 
-@app.command()
+@app.command(
+    epilog=examples(
+        "fit cells.csv --out cells.nc",
+        "fit cells.csv --out cells.nc --knowledge tiers.yaml",
+        "fit cells.csv --out cells.nc --interventions targets",
+        "fit cells.csv --out cells.nc --method collapsed --preset quick",
+        "fit cells.csv --out cells.nc --method exact --set num_samples=500",
+        "methods                         (what --method takes)",
+        "methods collapsed               (what --preset and --set take)",
+    )
+)
 def fit(
     table: Table,
     out: Annotated[Path, typer.Option(help="Where the result goes (.nc).")],
-    method: Annotated[str | None, typer.Option(help="A name from `bayesdag methods`.")] = None,
+    method: Annotated[
+        str | None, typer.Option(help="A name from `bayesdag methods`; default: auto.")
+    ] = None,
     knowledge: Annotated[Path | None, typer.Option(help="YAML file with prior knowledge.")] = None,
     interventions: Interventions = None,
     scaling: Annotated[str, typer.Option(help="standardise, centre or none.")] = "standardise",
     seed: Seed = 0,
-    preset: Annotated[str | None, typer.Option(help="Named settings of the method.")] = None,
+    preset: Annotated[
+        str | None, typer.Option(help="Named settings; `bayesdag methods NAME` lists them.")
+    ] = None,
     set_: Annotated[
-        list[str] | None, typer.Option("--set", help="A setting of the method: name=value.")
+        list[str] | None,
+        typer.Option(
+            "--set",
+            help="A setting: name=value; repeat. `bayesdag methods NAME` lists them.",
+        ),
     ] = None,
     keep_state: Annotated[
         bool, typer.Option("--keep-state", help="Keep what `bayesdag extend` needs to go on.")
     ] = False,
     truth: Annotated[
         Path | None,
-        typer.Option(help="CSV with the true edges, one `cause,effect` a row: print its score."),
+        typer.Option(help="CSV with the true edges, one `cause,effect` per row: print its score."),
     ] = None,
+    force: Force = False,
     top: Top = 20,
+    quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
     """Fit a table and write the posterior to a file."""
     from bayesdag import fitting
     from bayesdag.cli.truth import beside_the_truth, read_edges
     from bayesdag.data import read
-    from bayesdag.runs.progress import ProgressLine
+    from bayesdag.knowledge import Knowledge
 
     check_suffix(out)
+    chosen = fitting.build_method(
+        method or fitting.DEFAULT_METHOD, preset=preset, **settings(set_ or [])
+    )
     data = read(table, interventions=path_or_name(interventions), scaling=scaling)
     graph = None if truth is None else read_edges(truth, data.names)
     partial = out.with_name(f"{out.name}.partial")
-    with ProgressLine() as progress:
-        posterior = fitting.fit(
+    wanted = fitting.settings_of(chosen, data, Knowledge.read(knowledge), seed)
+
+    def run(kept: result_file.KeptProgress) -> "Posterior":
+        return fitting.fit(
             data,
-            method or fitting.DEFAULT_METHOD,
+            chosen,
             knowledge=knowledge,
             seed=seed,
-            preset=preset,
             checkpoint=partial,
-            monitor=progress,
+            monitor=kept,
             keep_state=keep_state,
-            **settings(set_ or []),
+            progress=not quiet,
         )
-    posterior.save(out)
-    # Only now: a kill between the two leaves the checkpoint, and the command ends the same.
-    partial.unlink(missing_ok=True)
+
+    posterior = result_file.produced(
+        out,
+        run,
+        partial=partial,
+        num_bytes=result_file.expected_bytes(chosen, data.num_variables),
+        find=None if force else lambda: result_file.finished(out, wanted, keep_state),
+    )
     print_posterior(posterior, top, as_json)
     if graph is not None:
         say(beside_the_truth(fitting.log_scores(posterior, data, graph)), as_json)
     say(f"Written to {out}", as_json)
 
 
-@app.command()
+@app.command(epilog=examples("extend cells.nc cells.csv --out longer.nc --num-samples 500"))
 def extend(
     result: Result,
     table: Table,
     out: Annotated[Path, typer.Option(help="Where the longer result goes (.nc).")],
-    num_samples: Annotated[int, typer.Option(help="Draws to add to each chain.")],
+    num_samples: Annotated[int, typer.Option(min=1, help="Draws to add to each chain.")],
     interventions: Interventions = None,
+    force: Force = False,
     top: Top = 20,
+    quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
-    """Add draws to a result, as if it had been asked for all of them at once."""
+    """Add draws to a result. It ends as if all of them had been asked for at once."""
     from bayesdag import fitting
     from bayesdag.data import read
     from bayesdag.posterior import load
-    from bayesdag.runs.progress import ProgressLine
 
     check_suffix(out)
-    data = read(table, interventions=path_or_name(interventions))
+    data, shorter = read(table, interventions=path_or_name(interventions)), load(result)
     partial = out.with_name(f"{out.name}.partial")
-    with ProgressLine() as progress:
-        longer = fitting.extend(
-            load(result), data, num_samples, checkpoint=partial, monitor=progress
+
+    def run(kept: result_file.KeptProgress) -> "Posterior":
+        return fitting.extend(
+            shorter, data, num_samples, checkpoint=partial, monitor=kept, progress=not quiet
         )
-    longer.save(out)
-    partial.unlink(missing_ok=True)
+
+    longer = result_file.produced(
+        out,
+        run,
+        partial=partial,
+        num_bytes=result.stat().st_size * (2 + num_samples // shorter.num_draws),
+        find=None if force else lambda: result_file.extended(out, shorter, num_samples),
+    )
     print_posterior(longer, top, as_json)
     say(f"Written to {out}", as_json)
 
 
-@app.command()
+@app.command(epilog=examples("merge seed0.nc seed1.nc --out both.nc"))
 def merge(
     results: Annotated[list[Path], typer.Argument(help="Results that differ in their seed only.")],
     out: Annotated[Path, typer.Option(help="Where the merged result goes (.nc).")],
+    force: Force = False,
     top: Top = 20,
     as_json: AsJson = False,
 ) -> None:
@@ -114,22 +159,34 @@ def merge(
     from bayesdag.posterior import load, merge
 
     check_suffix(out)
-    merged = merge.merge([load(path) for path in results])
-    merged.save(out)
+    merged = result_file.produced(
+        out,
+        lambda _: merge.merge([load(path) for path in results]),
+        num_bytes=sum(path.stat().st_size for path in results if path.is_file()),
+        find=None if force else lambda: result_file.refuse_existing(out),
+    )
     print_posterior(merged, top, as_json)
     say(f"Written to {out}", as_json)
 
 
-@app.command()
+@app.command(epilog=examples("demo", "demo --out example.nc"))
 def demo(
     out: Annotated[Path, typer.Option(help="Where the result goes.")] = Path("demo.nc"),
+    force: Force = False,
 ) -> None:
-    """Fit the example that ships with the package and compare it with the truth."""
+    """Fit the example in the package and compare it with the truth."""
     from bayesdag.cli import demo
 
-    say(demo.introduction(), False)
-    posterior, comparison = demo.run()
-    posterior.save(out)
+    check_suffix(out)
+    for line in demo.introduction():
+        say(line)
+    posterior = result_file.produced(
+        out,
+        lambda _: demo.run(),
+        num_bytes=10**6,
+        find=None if force else lambda: result_file.finished(out, demo.settings()),
+    )
+    comparison = demo.compare(posterior, demo.truth())
     print_table(comparison.edges, title="Most probable edges, and whether they are there in truth")
-    say(comparison.words, False)
-    say(f"Written to {out}; look again with: {typed_command()} show {out}", False)
+    say(comparison.words)
+    say(f"Written to {out}; look again with: {typed_command()} show {out}")

@@ -1,20 +1,29 @@
 """Arguments and options that several commands share, and how their text is read."""
 
+import math
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-Table = Annotated[Path, typer.Argument(help="CSV or Parquet file: one row a measurement.")]
+Table = Annotated[Path, typer.Argument(help="CSV or Parquet file: one row per measurement.")]
 Result = Annotated[Path, typer.Argument(help="Result of `bayesdag fit` (.nc).")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
-Top = Annotated[int, typer.Option(help="Show so many edges.")]
-Seed = Annotated[int, typer.Option(help="Same seed, same answer.")]
+Top = Annotated[int, typer.Option(min=0, help="Show so many lines.")]
+Seed = Annotated[int, typer.Option(help="0 to 2**64 - 1; same seed, same answer.")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="Show no progress.")]
+Force = Annotated[bool, typer.Option("--force", help="Overwrite a file that is there already.")]
 Interventions = Annotated[
     str | None,
     typer.Option(help="File of the table's shape, or the column that names what was set."),
 ]
-Values = Annotated[tuple[float, float], typer.Option(help="Two values of the cause to compare.")]
+EffectValues = Annotated[
+    tuple[float, float] | None,
+    typer.Option(
+        help="Two values of the cause to compare. Default: one standard deviation below and "
+        "above its mean, or both values of a binary column."
+    ),
+]
 
 
 def settings(pairs: list[str]) -> dict[str, str]:
@@ -26,6 +35,8 @@ def settings(pairs: list[str]) -> dict[str, str]:
             raise InputError(
                 f"--set takes name=value, for example --set num_samples=500; got {pair!r}"
             )
+        if pair.startswith("preset="):
+            raise InputError(f"a preset is no setting; use --preset {pair.partition('=')[2]}")
     return {
         name.replace("-", "_"): value for name, _, value in (pair.partition("=") for pair in pairs)
     }
@@ -42,6 +53,8 @@ def numbers(option: str, pairs: list[str] | None) -> dict[str, float] | None:
             numbers[name] = float(value)
         except ValueError:
             raise InputError(f"{option} takes name=number, not {pair!r}") from None
+        if not math.isfinite(numbers[name]):
+            raise InputError(f"{option} takes a finite number, not {pair!r}")
     return numbers or None
 
 
@@ -49,6 +62,10 @@ def check_suffix(out: Path) -> None:
     """Found before the fit, not after an hour of it."""
     from bayesdag.errors import InputError
 
+    if out.is_dir():
+        raise InputError(
+            f"--out: {out} is a folder; name a file in it, such as {out / 'result.nc'}"
+        )
     if out.suffix != ".nc":
         raise InputError(f"--out must end in .nc (netCDF), not {str(out)!r}")
     if not out.parent.is_dir():

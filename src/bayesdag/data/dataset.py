@@ -17,7 +17,7 @@ from jaxtyping import Bool, Float
 from bayesdag.data import dependence, sortability, validation
 from bayesdag.data.dependence import Dependences
 from bayesdag.data.scaling import Scaling, frozen
-from bayesdag.errors import InputError
+from bayesdag.errors import InputError, did_you_mean
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +36,8 @@ class Dataset:
     names: tuple[str, ...]
     interventions: Bool[np.ndarray, "n d"] | None = None
     scaling: Scaling = field(default=None)  # pyright: ignore[reportAssignmentType]
+    # Whether `read` has warned of these data already: nobody wants to be told twice.
+    is_checked: bool = field(default=False, init=False, repr=False)
 
     def __post_init__(self) -> None:
         validation.refuse_bad_form(self.values, self.names, self.interventions)
@@ -89,6 +91,7 @@ class Dataset:
             "sd": self.values.std(axis=0),
             "min": self.values.min(axis=0),
             "max": self.values.max(axis=0),
+            "num_distinct": np.array([np.unique(column).size for column in self.values.T]),
             "skewness": validation.skewness(self.values),
             "r_squared": sortability.r_squared(self.values),
             "num_set": (~self.observed).sum(axis=0),
@@ -124,11 +127,12 @@ def read(source: object, *, interventions: object = None, scaling: str | None = 
         data = replace(source, interventions=_mask(interventions, source.names, source.num_rows))
     else:
         data = source
-    validation.check(data.values, data.names, data.interventions)
+    if not data.is_checked or interventions is not None:
+        validation.check(data.values, data.names, data.interventions)
+        validation.warn_of_dependences(data.dependences)
     if scaling is not None:
         data = replace(data, scaling=Scaling.of(data.values, scaling))
-    if "dependences" not in vars(data):  # whoever knows them has been warned
-        validation.warn_of_dependences(data.dependences)
+    object.__setattr__(data, "is_checked", True)
     return data
 
 
@@ -172,7 +176,7 @@ def _mask(interventions: object, names: tuple[str, ...], num_rows: int) -> np.nd
     if isinstance(interventions, str) and not os.path.exists(interventions):
         raise InputError(
             f"interventions={interventions!r} is neither a column of the data "
-            f"({intervention_mask.nearest(interventions, names)}) nor a file; check the name"
+            f"({did_you_mean(interventions, names)}) nor a file; check the name"
         )
     if isinstance(interventions, str | os.PathLike):
         interventions = tables.frame(interventions, keep_blank_rows=True)

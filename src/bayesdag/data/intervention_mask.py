@@ -4,14 +4,13 @@ People write this down in two ways: a table of yes and no in the shape of the da
 entry a row that names what was set in it. Both become one mask. Rows are counted from 1.
 """
 
-import difflib
 import re
 
 import numpy as np
 import pandas as pd
 from jaxtyping import Bool
 
-from bayesdag.errors import InputError
+from bayesdag.errors import InputError, did_you_mean
 
 Names = tuple[str, ...]
 
@@ -34,11 +33,6 @@ def mask(given: object, names: Names, num_rows: int) -> Bool[np.ndarray, "n d"]:
         return _from_targets(array.tolist(), names, num_rows)
     _refuse_shape(array.shape, (num_rows, len(names)))
     return _from_cells(pd.DataFrame(array), names)
-
-
-def nearest(name: str, names: Names) -> str:
-    """The closest valid name, in words."""
-    return f"the nearest is {difflib.get_close_matches(name, names, n=1, cutoff=0.0)[0]!r}"
 
 
 def _as_array(given: object) -> np.ndarray:
@@ -73,7 +67,7 @@ def _in_order(table: pd.DataFrame, names: Names) -> pd.DataFrame:
         if name not in names:
             raise InputError(
                 f"the table of interventions has a column {name!r}, which is no column of the "
-                f"data ({nearest(name, names)}); give both the same column names"
+                f"data ({did_you_mean(name, names)}); give both the same column names"
             )
     for name in names:
         if name not in columns:
@@ -109,7 +103,8 @@ def _from_targets(entries: list, names: Names, num_rows: int) -> np.ndarray:
             if target not in position:
                 raise InputError(
                     f"row {row + 1} of the interventions names {target!r}, which is no column of "
-                    f"the data ({nearest(target, names)}); leave it empty where nothing was set"
+                    f"the data ({did_you_mean(target, names)}); leave it empty where "
+                    "nothing was set"
                 )
             result[row, position[target]] = True
     return result

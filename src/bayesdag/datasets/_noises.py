@@ -1,6 +1,6 @@
 """Noise of the generators: independent draws of mean 0 and variance 1, by name.
 
-Uneven noise is Gaussian noise whose scale depends on the parents.
+Heteroscedastic noise is Gaussian noise whose scale depends on the parents.
 """
 
 import numpy as np
@@ -26,16 +26,16 @@ def student_t(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
     return unit * rng.standard_t(DEGREES_OF_FREEDOM, shape)
 
 
-def spread(rng: np.random.Generator, num_parents: int) -> Function:
-    """Factor of uneven noise: a smooth step along a random direction, 1/e to e."""
+def scale(rng: np.random.Generator, num_parents: int) -> Function:
+    """Factor of the noise scale: a smooth step along a random direction, 1/e to e."""
     direction = rng.standard_normal(num_parents) / np.sqrt(max(num_parents, 1))
     return lambda parents: np.exp(np.tanh(parents @ direction))
 
 
-UNEVEN = "uneven"
+HETEROSCEDASTIC = "heteroscedastic"
 NOISES: dict[str, Draws] = {
     "gaussian": gaussian,
     "laplace": laplace,
     "student_t": student_t,
-    UNEVEN: gaussian,
+    HETEROSCEDASTIC: gaussian,
 }

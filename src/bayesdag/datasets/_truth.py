@@ -19,10 +19,10 @@ class Truth:
 
     Attributes:
         graph: `graph[i, j] = 1` means i -> j.
-        functions: f_j of the parents' columns in ascending order, one a variable.
+        functions: f_j of the parents' columns in ascending order, one per variable.
         noise: independent draws of mean 0 and variance 1.
         noise_scale: standard deviation of each variable's noise, before s_j.
-        spreads: s_j of the parents' columns, one a variable; None: 1.
+        scales: s_j of the parents' columns, one per variable; None: 1.
         inner: applied to each variable as it arises, so its children see the scaled values
             (an internally standardised model); None changes nothing.
         outer: applied to finished rows, so the functions see the unscaled values; None
@@ -33,7 +33,7 @@ class Truth:
     functions: tuple[Function, ...]
     noise: Draws
     noise_scale: Float[np.ndarray, " d"]
-    spreads: tuple[Function, ...] | None = None
+    scales: tuple[Function, ...] | None = None
     inner: Scaling | None = None
     outer: Scaling | None = None
 
@@ -79,8 +79,8 @@ class Truth:
 
     def _raw(self, j: int, x: np.ndarray, noise: np.ndarray) -> np.ndarray:
         parents = x[:, np.flatnonzero(self.graph[:, j])]
-        spread = 1.0 if self.spreads is None else self.spreads[j](parents)
-        return self.functions[j](parents) + spread * noise[:, j]
+        scale = 1.0 if self.scales is None else self.scales[j](parents)
+        return self.functions[j](parents) + scale * noise[:, j]
 
 
 def _unit(graph: np.ndarray) -> Scaling:

@@ -11,10 +11,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from bayesdag import plugins
-from bayesdag.data import Dataset
 from bayesdag.datasets._benchmark import Benchmark
 from bayesdag.datasets._download import Archive
+from bayesdag.datasets._measured import Split, benchmark
 from bayesdag.datasets._streams import stream
 from bayesdag.errors import InputError
 
@@ -51,26 +50,13 @@ class Sachs:
         """The cells, or the bootstrap sample of this seed."""
         values, graph = ARCHIVE.arrays("sachs/continuous/data1.npy", "sachs/continuous/DAG1.npy")
         values = np.log(values) if self.logarithm else values
-        train, test = self._split(seed, values)
-        return Benchmark(
-            train=train,
-            graph=graph.astype(np.int8),
-            test=test,
-            description=self.description,
-            provenance={
-                "dataset": plugins.configuration(self),
-                "seed": seed,
-                **ARCHIVE.provenance(),
-            },
-        )
+        return benchmark(self, seed, ARCHIVE, PROTEINS, values, graph, self._split(seed))
 
-    def _split(self, seed: int, values: np.ndarray) -> tuple[Dataset, Dataset | None]:
+    def _split(self, seed: int) -> Split | None:
         if self.num_bootstrap is None:
-            return Dataset(values, PROTEINS), None
-        chosen = stream(seed, "sachs").integers(len(values), size=self.num_bootstrap)
-        train = Dataset(values[chosen], PROTEINS)
-        rest = np.delete(values, chosen, axis=0)
-        return train, Dataset(rest, PROTEINS, scaling=train.scaling) if len(rest) else None
+            return None
+        chosen = stream(seed, "sachs").integers(NUM_ROWS, size=self.num_bootstrap)
+        return Split(chosen, np.setdiff1d(np.arange(NUM_ROWS), chosen))
 
 
 build = Sachs

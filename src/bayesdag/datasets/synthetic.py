@@ -22,6 +22,8 @@ from bayesdag.errors import InputError
 SCALINGS = ("raw", "standardised", "internal")
 NUM_POPULATION = 10_000  # rows behind the constants of an internally standardised model
 REACH = 3.0  # interventions reach this many standard deviations to both sides of the mean
+# What a noise is called in the seeds: its first name, so that a seed keeps its rows.
+_LABELS = {_noises.HETEROSCEDASTIC: "uneven"}
 LEAST = {
     "num_variables": 2,
     "num_train": 2,
@@ -46,8 +48,8 @@ class Synthetic:
         edges_per_node: e; "er" has e d edges, "sf" e d - e (e + 1) / 2.
         expected: e d edges in expectation instead of an exact number.
         mechanism: "mlp", "linear", "signed_linear", "gp", "sigmoid" or "additive".
-        noise: "gaussian", "laplace", "student_t", or "uneven": Gaussian with a scale that
-            depends on the parents.
+        noise: "gaussian", "laplace", "student_t", or "heteroscedastic": Gaussian with a scale
+            that depends on the parents.
         noise_variance: of every variable; None draws one each from InvGamma(1.5, 1).
         scaling: "raw", "standardised" or "internal".
         num_train: rows to learn from.
@@ -119,15 +121,15 @@ class Synthetic:
         rng = self._stream(seed, "functions")
         num_parents = graph.sum(axis=0).tolist()
         functions = (draw_function(rng, k) if k else _mechanisms.zero for k in num_parents)
-        functions, spreads = tuple(functions), None
-        if self.noise == _noises.UNEVEN:
-            spreads = tuple(_noises.spread(rng, k) for k in num_parents)
+        functions, scales = tuple(functions), None
+        if self.noise == _noises.HETEROSCEDASTIC:
+            scales = tuple(_noises.scale(rng, k) for k in num_parents)
         truth = Truth(
             graph=graph,
             functions=functions,
             noise=_noises.NOISES[self.noise],
             noise_scale=np.sqrt(self._noise_variances(seed)),
-            spreads=spreads,
+            scales=scales,
         )
         if self.scaling == "internal":
             return truth.standardised_inside(self._stream(seed, "population"), NUM_POPULATION)
@@ -158,7 +160,8 @@ class Synthetic:
     def _stream(self, seed: int, part: str) -> np.random.Generator:
         """Random numbers of one part; units and numbers of rows do not change them."""
         graph = (self.graph, self.num_variables, self.edges_per_node, self.expected)
-        return stream(seed, *graph, self.mechanism, self.noise, self.noise_variance, part)
+        noise = _LABELS.get(self.noise, self.noise)
+        return stream(seed, *graph, self.mechanism, noise, self.noise_variance, part)
 
 
 def _check_name(field: str, name: str, known: Iterable[str]) -> None:

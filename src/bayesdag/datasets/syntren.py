@@ -8,12 +8,9 @@ learning" (2020), made with it. The archive does not name the genes.
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
-from bayesdag import plugins
-from bayesdag.data import Dataset
 from bayesdag.datasets._benchmark import Benchmark
 from bayesdag.datasets._download import Archive
+from bayesdag.datasets._measured import Split, benchmark
 from bayesdag.datasets._streams import stream
 from bayesdag.errors import InputError
 
@@ -53,26 +50,13 @@ class Syntren:
         values, graph = ARCHIVE.arrays(
             f"syntren/data{self.index}.npy", f"syntren/DAG{self.index}.npy"
         )
-        train, test = self._split(seed, values)
-        return Benchmark(
-            train=train,
-            graph=graph.astype(np.int8),
-            test=test,
-            description=self.description,
-            provenance={
-                "dataset": plugins.configuration(self),
-                "seed": seed,
-                **ARCHIVE.provenance(),
-            },
-        )
+        return benchmark(self, seed, ARCHIVE, GENES, values, graph, self._split(seed))
 
-    def _split(self, seed: int, values: np.ndarray) -> tuple[Dataset, Dataset | None]:
+    def _split(self, seed: int) -> Split | None:
         if not self.num_test:
-            return Dataset(values, GENES), None
-        order = stream(seed, "syntren", self.index).permutation(len(values))
-        train = Dataset(values[order[self.num_test :]], GENES)
-        test = Dataset(values[order[: self.num_test]], GENES, scaling=train.scaling)
-        return train, test
+            return None
+        order = stream(seed, "syntren", self.index).permutation(NUM_ROWS)
+        return Split(order[self.num_test :], order[: self.num_test])
 
 
 build = Syntren

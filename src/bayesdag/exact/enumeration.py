@@ -1,4 +1,4 @@
-"""Every DAG, one by one: the plainest sum there is, and the judge of the cleverer ones."""
+"""Sums over every DAG, one by one: the reference for the dynamic programs."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -7,7 +7,8 @@ import numpy as np
 from jaxtyping import Float, Int8
 
 from bayesdag import graphs
-from bayesdag.exact.bitsets import Tables, num_orders
+from bayesdag.exact.tables import Tables
+from bayesdag.graphs.bitsets import parent_masks
 
 
 class EnumeratedSums(NamedTuple):
@@ -33,9 +34,10 @@ def log_weights(
     """
     d = len(tables)
     for dags in graphs.iterate_dags(d):
-        parent_sets = np.tensordot(dags, 2 ** np.arange(d), axes=(1, 0))
-        weight = tables[np.arange(d), parent_sets].sum(axis=1)
-        yield dags, weight + np.log(num_orders(dags)) if order_modular else weight
+        weight = tables[np.arange(d), parent_masks(dags)].sum(axis=1)
+        if order_modular:
+            weight = weight + np.log(graphs.num_linear_extensions_each(dags))
+        yield dags, weight
 
 
 def sums(tables: Tables, order_modular: bool) -> EnumeratedSums:

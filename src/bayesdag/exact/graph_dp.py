@@ -19,18 +19,16 @@ import numpy as np
 from jaxtyping import Float, Int8
 
 from bayesdag.errors import InputError
-from bayesdag.exact.bitsets import (
-    Tables,
-    above,
+from bayesdag.exact.order_dp import prefix_sums
+from bayesdag.exact.tables import Tables, draw_positions, groups
+from bayesdag.graphs.bitsets import (
     as_rows,
-    below,
-    draw_positions,
-    groups,
+    log_subset_sums,
+    log_superset_sums,
     members,
     members_of,
     subsets_of,
 )
-from bayesdag.exact.order_dp import prefix_sums
 
 TOLERANCE = 1e-6  # of a probability that must be one
 
@@ -83,7 +81,7 @@ def sums(tables: Tables) -> GraphSums:
     The DAGs on S in which all of T are sinks weigh ratio(S - T) Π_{j in T} allowed[j, S - T];
     taken with alternating signs over T, each DAG is counted once.
     """
-    allowed = below(tables)
+    allowed = log_subset_sums(tables)
     scale = prefix_sums(allowed)
     if scale[-1] == -np.inf:
         raise InputError("no graph has a positive weight: the constraints leave none")
@@ -105,7 +103,7 @@ def parent_sets(sums: GraphSums) -> Tables:
     with np.errstate(divide="ignore"):
         context = np.log(sums.nondescendants)
     context[context > -np.inf] -= sums.allowed[context > -np.inf]
-    return np.exp(sums.tables + above(context))
+    return np.exp(sums.tables + log_superset_sums(context))
 
 
 def ancestors(sums: GraphSums) -> Float[np.ndarray, "d d"]:

@@ -13,14 +13,14 @@ import numpy as np
 from jaxtyping import Float, Int8
 
 from bayesdag.errors import InputError
-from bayesdag.exact.bitsets import (
-    Tables,
-    above,
+from bayesdag.exact.tables import Tables, draw_positions, groups
+from bayesdag.graphs.bitsets import (
+    all_sets,
     as_rows,
-    below,
-    draw_positions,
-    groups,
+    log_subset_sums,
+    log_superset_sums,
     members_of,
+    set_sizes,
     subsets_of,
 )
 
@@ -45,7 +45,7 @@ class OrderSums(NamedTuple):
 
 def sums(tables: Tables) -> OrderSums:
     """Forward and backward sums over prefixes of orders."""
-    allowed = below(tables)
+    allowed = log_subset_sums(tables)
     prefix = prefix_sums(allowed)
     if prefix[-1] == -np.inf:
         raise InputError("no graph has a positive weight: the constraints leave none")
@@ -55,13 +55,13 @@ def sums(tables: Tables) -> OrderSums:
 def parent_sets(sums: OrderSums) -> Tables:
     """P(pa_i = S) at [i, S]."""
     d, num_sets = sums.tables.shape
-    every = np.arange(num_sets)
+    every = all_sets(d)
     context = np.full((d, num_sets), -np.inf)
     for node in range(d):
-        before = every[every >> node & 1 == 0]
+        before: np.ndarray = every[every >> node & 1 == 0]
         after = sums.suffix[before | 1 << node]
         context[node, before] = sums.prefix[before] + after - sums.log_total
-    return np.exp(sums.tables + above(context))
+    return np.exp(sums.tables + log_superset_sums(context))
 
 
 def ancestors(sums: OrderSums) -> Float[np.ndarray, "d d"]:
@@ -75,7 +75,7 @@ def ancestors(sums: OrderSums) -> Float[np.ndarray, "d d"]:
     d = len(sums.tables)
     result = np.zeros((d, d))
     possible = (sums.prefix > -np.inf) & (sums.suffix > -np.inf)
-    sizes = np.bitwise_count(np.arange(2**d))
+    sizes = set_sizes(d)
     larger: dict[int, np.ndarray] = {}
     for size in range(d, 0, -1):
         placed_sets = np.flatnonzero((sizes == size) & possible).tolist()
@@ -158,7 +158,7 @@ def prefix_sums(allowed: Tables) -> Float[np.ndarray, " sets"]:
     d, num_sets = allowed.shape
     result = np.full(num_sets, -np.inf)
     result[0] = 0
-    sizes = np.bitwise_count(np.arange(num_sets))
+    sizes = set_sizes(d)
     for size in range(1, d + 1):
         sets = np.flatnonzero(sizes == size)
         for last in range(d):
@@ -173,7 +173,7 @@ def _suffix_sums(allowed: Tables) -> Float[np.ndarray, " sets"]:
     d, num_sets = allowed.shape
     result = np.full(num_sets, -np.inf)
     result[-1] = 0
-    sizes = np.bitwise_count(np.arange(num_sets))
+    sizes = set_sizes(d)
     for size in range(d - 1, -1, -1):
         sets = np.flatnonzero(sizes == size)
         for following in range(d):

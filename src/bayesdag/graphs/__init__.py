@@ -10,7 +10,12 @@ from bayesdag.graphs.adjacency import (
     topological_order,
     unique_graphs,
 )
-from bayesdag.graphs.enumeration import all_dags, iterate_dags, num_linear_extensions
+from bayesdag.graphs.enumeration import (
+    all_dags,
+    iterate_dags,
+    num_linear_extensions,
+    num_linear_extensions_each,
+)
 from bayesdag.graphs.equivalence import cpdag, equivalence_classes, same_class, v_structures
 
 __all__ = [
@@ -23,6 +28,7 @@ __all__ = [
     "iterate_dags",
     "markov_blankets",
     "num_linear_extensions",
+    "num_linear_extensions_each",
     "rank_matrix",
     "same_class",
     "skeleton",

@@ -4,6 +4,9 @@ Convention, used everywhere: `graph[i, j] = 1` means i -> j; any non-zero entry 
 Functions of `graphs` take any number of leading dimensions and never loop over graphs.
 """
 
+# numpy's stubs leave the types of arange and searchsorted unknown.
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -47,7 +50,7 @@ def _sources_first(graphs: Graphs) -> tuple[np.ndarray, np.ndarray]:
     """Kahn's algorithm on all graphs at once; the order is void where a graph is cyclic."""
     edges, batch = flat(graphs)
     num, d = edges.shape[:2]
-    rows = np.arange(num)
+    rows: np.ndarray = np.arange(num)
     order = np.zeros((num, d), dtype=np.int64)
     acyclic = np.ones(num, dtype=bool)
     waiting = edges.sum(axis=1, dtype=np.int32)  # parents not yet placed; -1 once placed
@@ -75,7 +78,7 @@ def _shortest_return(children: list[list[int]], start: int) -> list[int] | None:
     came_from: dict[int, int] = {}
     frontier = [start]
     while frontier and start not in came_from:
-        reached = []
+        reached: list[int] = []
         for node in frontier:
             fresh = [child for child in children[node] if child not in came_from]
             came_from.update(dict.fromkeys(fresh, node))
@@ -133,11 +136,6 @@ def unique_graphs(
     labels = packed.view(np.dtype((np.void, packed.shape[1])))[:, 0]
     _, first, index = np.unique(labels, return_index=True, return_inverse=True)
     return edges[first].astype(np.int8), index.reshape(batch)
-
-
-def bits(rows: np.ndarray) -> list[int]:
-    """Each row as one integer whose bit j is `row[j]`."""
-    return [sum(1 << int(j) for j in np.flatnonzero(row)) for row in rows]
 
 
 def pack(rows: np.ndarray) -> np.ndarray:

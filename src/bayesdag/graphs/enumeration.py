@@ -1,15 +1,19 @@
-"""All labelled DAGs of a few nodes, and the number of orders of one."""
+"""All labelled DAGs of a few nodes, and the linear extensions of a DAG.
+
+A linear extension is an order of the nodes in which every parent comes before its children.
+"""
 
 from collections.abc import Iterator
 from functools import cache
 from math import comb
 
 import numpy as np
-from jaxtyping import Int8
+from jaxtyping import Float, Int8, Shaped
 
 from bayesdag.errors import InputError
-from bayesdag.graphs.adjacency import ancestors, bits, topological_order
-from bayesdag.types import Graph
+from bayesdag.graphs.adjacency import ancestors, topological_order
+from bayesdag.graphs.bitsets import masks_of, members, members_of, parent_masks
+from bayesdag.types import Array, Graph
 
 MAX_STREAMED = 6  # 3 781 503 DAGs; with seven nodes there are 1 138 779 265
 MAX_LISTED = 5  # 29 281 DAGs
@@ -51,7 +55,7 @@ def iterate_dags(d: int, batch: int = 4096) -> Iterator[Int8[np.ndarray, "b d d"
 def _with_one_more_node(dags: np.ndarray) -> np.ndarray:
     """Every DAG that has one of `dags` on all nodes but its last."""
     d = dags.shape[-1]
-    subsets = np.arange(2**d)[:, None] >> np.arange(d) & 1
+    subsets = members(d)
     below = (ancestors(dags) | np.eye(d, dtype=bool)).astype(np.float32)
     reached = subsets.astype(np.float32) @ below > 0  # (dag, C, node): C and its descendants
     blocked = reached.astype(np.float32) @ subsets.T.astype(np.float32) > 0
@@ -64,7 +68,7 @@ def _with_one_more_node(dags: np.ndarray) -> np.ndarray:
 
 
 def num_linear_extensions(graph: Graph) -> int:
-    """Number of node orders in which every parent comes before its children.
+    """Number of linear extensions of one DAG of any size.
 
     Dynamic programming over subsets: unconnected parts are counted apart and shuffled,
     and a connected part loses its possible first (or last) nodes, whichever are fewer.
@@ -77,7 +81,7 @@ def num_linear_extensions(graph: Graph) -> int:
     too_many = InputError(f"the orders of this graph with {d} nodes are too many to count")
     if d > MAX_COUNTED:
         raise too_many
-    parents, children = bits(edges.T), bits(edges)
+    parents, children = masks_of(edges.T), masks_of(edges)
 
     @cache
     def count(nodes: int) -> int:
@@ -88,12 +92,29 @@ def num_linear_extensions(graph: Graph) -> int:
             shuffles = comb(nodes.bit_count(), part.bit_count())
             return shuffles * count(part) * count(nodes & ~part)
         ends = [
-            [node for node in range(d) if nodes >> node & 1 and not nodes & related[node]]
+            [node for node in members_of(nodes) if not nodes & related[node]]
             for related in (parents, children)
         ]
         return sum(count(nodes & ~(1 << node)) for node in min(ends, key=len)) or 1
 
     return count(2**d - 1)
+
+
+def num_linear_extensions_each(graphs: Shaped[Array, "b d d"]) -> Float[np.ndarray, " b"]:
+    """Numbers of linear extensions of many small graphs; 0 with a cycle.
+
+    Prefixes of orders, by dynamic programming over all 2^d sets, all graphs at once.
+    """
+    edges = np.asarray(graphs) != 0
+    num, d = edges.shape[:2]
+    parents = parent_masks(edges)
+    counts = np.zeros((2**d, num))
+    counts[0] = 1
+    for prefix in range(2**d - 1):
+        for node in members_of(~prefix & (2**d - 1)):
+            ready = parents[:, node] & ~prefix == 0
+            counts[prefix | 1 << node] += counts[prefix] * ready
+    return counts[-1]
 
 
 def _connected_part(nodes: int, parents: list[int], children: list[int]) -> int:

@@ -1,5 +1,8 @@
 """Markov equivalence: v-structures, essential graphs (CPDAGs) and classes."""
 
+# numpy's stubs leave the types of arange and searchsorted unknown.
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
+
 import numpy as np
 from jaxtyping import Bool, Int, Int8, Shaped
 
@@ -46,7 +49,7 @@ def cpdag(graphs: Graphs) -> Int8[np.ndarray, "*batch d d"]:
 def _compelled_parents(parents: np.ndarray) -> np.ndarray:
     """Compelled part of `parents[graph, child, parent]`, nodes in topological order."""
     num, d = parents.shape[:2]
-    rows = np.arange(num)
+    rows: np.ndarray = np.arange(num)
     compelled = np.zeros_like(parents)
     for child in range(d):
         own = parents[:, child]

@@ -19,7 +19,6 @@ with these attributes (pgmpy's ExpertKnowledge), and Tetrad's text files (`/know
 """
 
 import dataclasses
-import difflib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -27,7 +26,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float, Shaped
 
-from bayesdag.errors import KnowledgeError
+from bayesdag.errors import KnowledgeError, did_you_mean
 from bayesdag.graphs import ancestors, find_cycle
 from bayesdag.knowledge import parse
 from bayesdag.types import Array, Graph, ParentSets
@@ -100,11 +99,11 @@ class Knowledge:
     def _refuse_unknown(self, names: tuple[str, ...]) -> None:
         edges = [*self.required, *self.forbidden, *(belief[:2] for belief in self.beliefs)]
         groups = [*edges, *self.tiers, self.roots, self.sinks]
-        spoken_of = dict.fromkeys(name for group in groups for name in group)
-        unknown = [name for name in spoken_of if name not in names]
+        named = dict.fromkeys(name for group in groups for name in group)
+        unknown = [name for name in named if name not in names]
         if unknown:
-            hints = "; ".join(_nearest(name, names) for name in unknown)
-            raise KnowledgeError(f"knowledge speaks of columns that are not there: {hints}")
+            hints = "; ".join(f"{name!r} ({did_you_mean(name, names)})" for name in unknown)
+            raise KnowledgeError(f"knowledge names unknown columns: {hints}")
 
     def _bans(self, index: dict[str, int]) -> list["_Ban"]:
         """Edges ruled out by each kind of statement, the required ones aside."""
@@ -262,11 +261,3 @@ def _refuse_cycle(required: np.ndarray, names: tuple[str, ...]) -> None:
 def _cycle(graph: np.ndarray, names: tuple[str, ...]) -> str:
     nodes = find_cycle(graph) or []
     return " -> ".join(names[node] for node in [*nodes, *nodes[:1]])
-
-
-def _nearest(name: str, names: tuple[str, ...]) -> str:
-    near = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
-    if near:
-        return f"{name!r} (nearest: {', '.join(map(repr, near))})"
-    more = ", ..." if len(names) > 5 else ""
-    return f"{name!r} (the columns are {', '.join(map(repr, names[:5]))}{more})"

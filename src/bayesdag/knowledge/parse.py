@@ -5,14 +5,13 @@ Whatever the source, `read` returns plain parts (`required`, `forbidden`, `tiers
 agree with each other and with a table is the business of `knowledge`.
 """
 
-import difflib
 import numbers
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from bayesdag.errors import KnowledgeError
+from bayesdag.errors import KnowledgeError, did_you_mean
 
 PARTS = ("required", "forbidden", "tiers", "roots", "sinks", "beliefs")
 ALIASES = {"required_edges": "required", "forbidden_edges": "forbidden", "temporal_order": "tiers"}
@@ -53,10 +52,9 @@ def _parts(source: Mapping[Any, Any]) -> dict[str, Any]:
     for key, value in source.items():
         part = ALIASES.get(key, key)
         if part not in PARTS:
-            near = difflib.get_close_matches(str(key), [*PARTS, *ALIASES], n=1)
-            hint = f"; did you mean {near[0]!r}?" if near else "."
+            hint = did_you_mean(key, [*PARTS, *ALIASES])
             raise KnowledgeError(
-                f"knowledge has no part called {key!r}{hint} There are: {', '.join(PARTS)}"
+                f"knowledge has no part called {key!r}; {hint} The parts are: {', '.join(PARTS)}"
             )
         if part in found:
             raise KnowledgeError(f"knowledge gives {part!r} twice (as {key!r} too); keep one")

@@ -23,7 +23,7 @@ from bayesdag.errors import InputError, KnowledgeError
 from bayesdag.graphs import ancestors, find_cycle
 from bayesdag.knowledge import Constraints
 from bayesdag.posterior import Posterior, merge
-from bayesdag.types import Key, Method, Monitor, StatusReporter
+from bayesdag.types import ExactDependence, Key, Method, Monitor, StatusReporter
 
 _KINDS = frozenset({"required", "forbidden"})
 # What the cases have in common, and the result keeps.
@@ -43,7 +43,7 @@ def fit(
     """The method's posterior; averaged over what is computed, where columns determine others."""
     if not data.dependences:
         return method(key, data, knowledge, monitor)
-    if method.exact_dependence != "averaged":
+    if method.exact_dependence != ExactDependence.AVERAGED:
         result = method(key, data, knowledge, monitor)
         return dataclasses.replace(result, provenance=_words(data, [result], []))
     cases = _cases(data, knowledge)
@@ -57,7 +57,7 @@ def fit(
 
 def check(method: Method, name: str, data: Dataset) -> None:
     """Refuses columns that determine one another where the method cannot average over them."""
-    if method.exact_dependence != "refused" or not data.dependences:
+    if method.exact_dependence != ExactDependence.REFUSED or not data.dependences:
         return
     able = [n for n in plugins.names("methods") if _averages(n)]
     first = [data.names[j] for j in data.dependences.groups[0]]
@@ -68,7 +68,7 @@ def check(method: Method, name: str, data: Dataset) -> None:
 
 
 def _averages(name: str) -> bool:
-    return plugins.load("methods", name).exact_dependence == "averaged"
+    return plugins.load("methods", name)().exact_dependence == ExactDependence.AVERAGED
 
 
 def constrained(knowledge: Constraints, derivation: Derivation) -> Constraints | None:

@@ -11,6 +11,7 @@ from bayesdag.knowledge import Constraints
 from bayesdag.methods.collapsed import Collapsed
 from bayesdag.methods.exact import Exact
 from bayesdag.posterior import Posterior
+from bayesdag.runs import durations
 from bayesdag.sgmcmc.chains import on_cpu
 from bayesdag.types import ExactDependence, Key, Monitor
 
@@ -32,11 +33,9 @@ class Auto:
         curved: the method for few variables and data that do not look linear.
     """
 
-    supported_constraints: ClassVar[frozenset[str]] = (
-        Exact.supported_constraints & Collapsed.supported_constraints
-    )
-    supports_interventions: ClassVar[bool] = True
-    exact_dependence: ClassVar[ExactDependence] = "averaged"
+    supported_constraints = Exact.supported_constraints & Collapsed.supported_constraints
+    supports_interventions = True
+    exact_dependence = ExactDependence.AVERAGED
     PRESETS: ClassVar[dict[str, "Auto"]]
 
     max_exact: int = 10
@@ -56,6 +55,7 @@ class Auto:
         """The posterior of the method that suits the data."""
         found = linearity(data)
         chosen, notes = self.choose(data.num_variables, found)
+        durations.announce(monitor, chosen, data.num_rows, data.num_variables)
         result = chosen(key, data, knowledge, monitor)
         provenance: dict[str, Any] = {
             **result.provenance,

@@ -1,41 +1,40 @@
-"""Would another model, or another training, have said the same? The average over methods.
+"""The average over methods: certain only where all of them are.
 
-Every model grows sure of what comes closest to the data under its own assumptions, and where
-none is right, weighing them by their evidence leaves one of them. Counted alike, they are sure
-only of what all of them are sure of.
+Every model grows certain of what comes closest to the data under its own assumptions, and
+where none is right, weighting the models by their evidence leaves one of them. With equal
+weights the average is certain only of what all of them are certain of.
 """
 
 import dataclasses
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import jax
 
 from bayesdag.data import Dataset
 from bayesdag.errors import InputError
 from bayesdag.knowledge import Constraints
+from bayesdag.methods import _mixture
+from bayesdag.methods._mixture import Member
 from bayesdag.methods.collapsed import Collapsed
-from bayesdag.posterior import Posterior, merge
+from bayesdag.posterior import Posterior
 from bayesdag.scores.neural import NeuralScore
-from bayesdag.types import ExactDependence, Key, Method, Monitor, StatusReporter
+from bayesdag.types import Duration, ExactDependence, Key, Method, Monitor, Timed
 
 
 @dataclass(frozen=True)
 class Averaged:
-    """Posteriors of several methods, put together: sure where all of them are.
+    """Posteriors of several methods, averaged: certain only where all of them are.
 
     They must describe functions and noise alike, as `collapsed` does with different settings
-    of one score. The chains of a method follow one another in the result; different methods
-    are not expected to agree, so that chains are not judged by whether they do.
+    of one score. The chains of one method follow those of another in the result, and are judged
+    by whether they agree with each other; different methods need not agree.
 
     Attributes:
-        methods: whose posteriors are put together; each counts the same. By default learned
-            functions, trained twice: on other parts of the rows, from other starts.
+        methods: whose posteriors are averaged, with equal weights. By default neural
+            mechanisms, trained twice: on other parts of the rows, from other starts.
     """
 
-    supported_constraints: ClassVar[frozenset[str]] = Collapsed.supported_constraints
-    supports_interventions: ClassVar[bool] = Collapsed.supports_interventions
-    exact_dependence: ClassVar[ExactDependence] = Collapsed.exact_dependence
     PRESETS: ClassVar[dict[str, "Averaged"]]
 
     methods: tuple[Method, ...] = (
@@ -47,44 +46,49 @@ class Averaged:
         if len(self.methods) < 2:
             raise InputError(f"an average takes two methods or more, not {len(self.methods)}")
 
+    @property
+    def supported_constraints(self) -> frozenset[str]:
+        """Those that all methods support."""
+        return _mixture.common_constraints(self.methods)
+
+    @property
+    def supports_interventions(self) -> bool:
+        """Whether all methods do."""
+        return all(method.supports_interventions for method in self.methods)
+
+    @property
+    def exact_dependence(self) -> ExactDependence:
+        """Averaged over where all methods do that; refused where one does not."""
+        able = all(method.exact_dependence == ExactDependence.AVERAGED for method in self.methods)
+        return ExactDependence.AVERAGED if able else ExactDependence.REFUSED
+
     def min_rows(self, d: int) -> int:
         """What the most demanding of them needs."""
         return max(method.min_rows(d) for method in self.methods)
 
+    def expected_duration(self, num_rows: int, num_variables: int) -> Duration:
+        """Those of all methods, one after the other."""
+        timed = [method for method in self.methods if isinstance(method, Timed)]
+        found = [method.expected_duration(num_rows, num_variables) for method in timed]
+        longest = max(found, default=Duration(0.0, ()))
+        return longest._replace(seconds=sum(one.seconds for one in found))
+
     def __call__(
         self, key: Key, data: Dataset, knowledge: Constraints, monitor: Monitor | None
     ) -> Posterior:
-        """All draws of all methods; each method counts the same."""
-        found = []
-        keys = jax.random.split(key, len(self.methods))
-        for number, (own, method) in enumerate(zip(keys, self.methods, strict=True), start=1):
-            if isinstance(
-                monitor, StatusReporter
-            ):  # no more: the state of one is none of the whole's
-                monitor.report(f"model {number} of {len(self.methods)}")
-            found.append(method(own, data, knowledge, None))
-        self._refuse_different(found)
-        return dataclasses.replace(merge.chained(found), provenance=self._words(found))
-
-    @staticmethod
-    def _refuse_different(found: list[Posterior]) -> None:
-        for other in found[1:]:
-            if other.model != found[0].model or other.graphs.shape != found[0].graphs.shape:
-                raise InputError(
-                    "the methods describe functions and noise differently, or have different "
-                    "numbers of chains and draws; average methods that differ in their score's "
-                    "settings only"
-                )
-
-    def _words(self, found: list[Posterior]) -> dict[str, Any]:
-        told = [posterior.provenance for posterior in found]
-        models = "; ".join(dict.fromkeys(str(one["model"]) for one in told))
+        """All draws of all methods; each method has the same weight."""
+        num = len(self.methods)
+        members = [
+            Member(f"model {number} of {num}", own, method, data)
+            for number, (own, method) in enumerate(
+                zip(jax.random.split(key, num), self.methods, strict=True), start=1
+            )
+        ]
         note = (
-            f"the average of {len(found)} posteriors, each of another method with the same data; "
-            "whether the chains of one method have mixed is not judged"
+            f"the average of {num} posteriors, each of another method with the same data; "
+            "chains are compared within each method"
         )
-        kept = {name: told[0][name] for name in ("prior", "temperature")}
-        return {"model": models, **kept, "independent": True, "notes": [note]}
+        return _mixture.fit(members, knowledge, monitor, note)
 
 
 _QUICK = Collapsed.PRESETS["quick"]

@@ -1,14 +1,15 @@
-"""Would other rows of the same kind have said the same? The posterior, averaged over them.
+"""The bagged posterior: the average over bootstrap samples of the rows.
 
-A model that is not quite right grows sure of whatever comes closest to the data, and other
-rows of the same source may have made it as sure of something else. The bagged posterior (Huggins
-and Miller, 2023, "Reproducible model selection using bagged posteriors") puts together the
-posteriors of bootstrap samples of the rows, so that it is no surer than that allows.
+A misspecified model grows certain of whatever comes closest to the data, and other rows from
+the same source may have made it as certain of something else. The bagged posterior (Huggins
+and Miller, 2023, "Reproducible model selection using bagged posteriors") mixes the posteriors
+of bootstrap samples of the rows, so that it is no more certain than that allows.
 """
 
 import dataclasses
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import jax
 import numpy as np
@@ -16,27 +17,26 @@ import numpy as np
 from bayesdag.data import Dataset
 from bayesdag.errors import InputError
 from bayesdag.knowledge import Constraints
+from bayesdag.methods import _mixture
+from bayesdag.methods._mixture import Member
 from bayesdag.methods.collapsed import Collapsed
-from bayesdag.posterior import Posterior, merge
+from bayesdag.posterior import Posterior
 from bayesdag.random import generator
-from bayesdag.types import ExactDependence, Key, Method, Monitor, StatusReporter
+from bayesdag.types import Duration, ExactDependence, Key, Method, Monitor, Timed
 
 
 @dataclass(frozen=True)
 class Bagged:
-    """Posteriors of bootstrap samples of the rows, put together: slower, and less sure.
+    """Posteriors of bootstrap samples of the rows, averaged: slower, and less certain.
 
-    The chains of a bag follow one another in the result. They belong to different samples,
-    so they are not expected to agree and are not judged by whether they do.
+    The chains of one bag follow those of another in the result, and are judged by whether they
+    agree with each other. Bags are samples of different rows and need not agree.
 
     Attributes:
-        method: whose posteriors are put together.
+        method: fitted to each bag.
         num_bags: bootstrap samples.
     """
 
-    supported_constraints: ClassVar[frozenset[str]] = Collapsed.supported_constraints
-    supports_interventions: ClassVar[bool] = Collapsed.supports_interventions
-    exact_dependence: ClassVar[ExactDependence] = Collapsed.exact_dependence
     PRESETS: ClassVar[dict[str, "Bagged"]]
 
     method: Method = Collapsed()
@@ -46,34 +46,51 @@ class Bagged:
         if self.num_bags < 2:
             raise InputError(f"num_bags is {self.num_bags}; it must be 2 or more")
 
+    @property
+    def supported_constraints(self) -> frozenset[str]:
+        """Those of the method in the bags."""
+        return self.method.supported_constraints
+
+    @property
+    def supports_interventions(self) -> bool:
+        """Whether the method in the bags does."""
+        return self.method.supports_interventions
+
+    @property
+    def exact_dependence(self) -> ExactDependence:
+        """What the method in the bags does."""
+        return self.method.exact_dependence
+
     def min_rows(self, d: int) -> int:
         """What the method in the bags needs; a bag has as many rows as the data."""
         return self.method.min_rows(d)
 
+    def expected_duration(self, num_rows: int, num_variables: int) -> Duration:
+        """So many times that of the method in the bags."""
+        if not isinstance(self.method, Timed):
+            return Duration(0.0, ())
+        one = self.method.expected_duration(num_rows, num_variables)
+        return one._replace(
+            seconds=one.seconds * self.num_bags, faster=("fewer bags (num_bags)", *one.faster)
+        )
+
     def __call__(
         self, key: Key, data: Dataset, knowledge: Constraints, monitor: Monitor | None
     ) -> Posterior:
-        """All draws of all bags; each bag counts the same."""
-        found = []
-        for number, own in enumerate(jax.random.split(key, self.num_bags), start=1):
-            if isinstance(
-                monitor, StatusReporter
-            ):  # no more: the state of a bag is none of the whole's
-                monitor.report(f"bag {number} of {self.num_bags}")
-            key_rows, key_fit = jax.random.split(own)
-            rows = generator(key_rows).integers(data.num_rows, size=data.num_rows)
-            found.append(self.method(key_fit, _resampled(data, rows), knowledge, None))
-        together = merge.chained(found)
-        words = self._words(found[0].provenance)
-        return dataclasses.replace(together, summary=data.summary(), provenance=words)
-
-    def _words(self, told: dict[str, Any]) -> dict[str, Any]:
-        kept = {name: told[name] for name in ("model", "prior", "temperature")}
+        """All draws of all bags; each bag has the same weight."""
         note = (
             f"the average of {self.num_bags} posteriors, each of a bootstrap sample of the rows; "
-            "whether the chains in a bag have mixed is not judged"
+            "chains are compared within each bag"
         )
-        return {**kept, "independent": True, "notes": [note]}
+        together = _mixture.fit(list(self._bags(key, data)), knowledge, monitor, note)
+        return dataclasses.replace(together, summary=data.summary())
+
+    def _bags(self, key: Key, data: Dataset) -> Iterator[Member]:
+        for number, own in enumerate(jax.random.split(key, self.num_bags), start=1):
+            key_rows, key_fit = jax.random.split(own)
+            rows = generator(key_rows).integers(data.num_rows, size=data.num_rows)
+            name = f"bag {number} of {self.num_bags}"
+            yield Member(name, key_fit, self.method, _resampled(data, rows))
 
 
 def _resampled(data: Dataset, rows: np.ndarray) -> Dataset:

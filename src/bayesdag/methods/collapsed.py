@@ -31,8 +31,10 @@ from bayesdag.runs import loop
 from bayesdag.scores import in_words
 from bayesdag.scores.bge import BGe
 from bayesdag.scores.neural import NeuralScore
+from bayesdag.sgmcmc.chains import on_cpu
 from bayesdag.types import (
     Array,
+    Duration,
     ExactDependence,
     Hedging,
     Key,
@@ -50,6 +52,9 @@ _TRIAL_DRAWS = 300
 _BESIDE_CORE = 7
 _BESIDE_CORE_IF_DEAR = 4
 _MIN_ROWS = 10
+# Typical times on two cores or on one H200, of `experiments/results/nonlinear.json`.
+_SECONDS_A_VARIABLE = 0.8
+_NEURAL_SECONDS_AT_TEN, _NEURAL_SECONDS_AT_TEN_ON_GPU = 240.0, 8.0
 
 
 class _Part(NamedTuple):
@@ -95,11 +100,9 @@ class Collapsed:
         max_rounds: times that the tables may be widened.
     """
 
-    supported_constraints: ClassVar[frozenset[str]] = frozenset(
-        {"required", "forbidden", "beliefs"}
-    )
-    supports_interventions: ClassVar[bool] = True
-    exact_dependence: ClassVar[ExactDependence] = "averaged"
+    supported_constraints = frozenset({"required", "forbidden", "beliefs"})
+    supports_interventions = True
+    exact_dependence = ExactDependence.AVERAGED
     PRESETS: ClassVar[dict[str, "Collapsed"]]
 
     score: Score = BGe()
@@ -128,6 +131,20 @@ class Collapsed:
         """The evidence is exact for any number of rows; fewer than this say nothing."""
         del d
         return _MIN_ROWS
+
+    def expected_duration(self, num_rows: int, num_variables: int) -> Duration:
+        """Of the search above all; the number of rows hardly matters."""
+        del num_rows
+        quick = min(1.0, self.num_starts * self.max_rounds / 10)
+        if not isinstance(self.score, Screening):
+            seconds = quick * _SECONDS_A_VARIABLE * num_variables
+            return Duration(seconds, ("fewer columns", "preset 'quick'"))
+        faster = ("fewer columns", "linear functions (method 'collapsed')")
+        if on_cpu():
+            seconds = quick * _NEURAL_SECONDS_AT_TEN * (num_variables / 10) ** 1.7
+            return Duration(seconds, (*faster, "preset 'quick'", "a GPU"))
+        seconds = quick * _NEURAL_SECONDS_AT_TEN_ON_GPU * (num_variables / 10) ** 1.45
+        return Duration(seconds, (*faster, "preset 'quick'"), on_accelerator=True)
 
     def __call__(
         self, key: Key, data: Dataset, knowledge: Constraints, monitor: Monitor | None

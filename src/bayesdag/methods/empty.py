@@ -1,7 +1,6 @@
 """The empty graph: what does a method gain over claiming nothing at all?"""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -22,9 +21,9 @@ class Empty:
         num_samples: draws of means, scales and the functions of required edges.
     """
 
-    supported_constraints: ClassVar[frozenset[str]] = baselines.SUPPORTED_CONSTRAINTS
-    supports_interventions: ClassVar[bool] = True
-    exact_dependence: ClassVar[ExactDependence] = "ignored"
+    supported_constraints = baselines.SUPPORTED_CONSTRAINTS
+    supports_interventions = True
+    exact_dependence = ExactDependence.IGNORED
 
     num_samples: int = 100
 

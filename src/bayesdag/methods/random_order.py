@@ -1,7 +1,6 @@
 """Random orders, then linear regression: what chance and correlation alone achieve."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import jax
 import numpy as np
@@ -28,9 +27,9 @@ class RandomOrder:
         num_samples: orders, with one graph and one draw of its functions each.
     """
 
-    supported_constraints: ClassVar[frozenset[str]] = baselines.SUPPORTED_CONSTRAINTS
-    supports_interventions: ClassVar[bool] = True
-    exact_dependence: ClassVar[ExactDependence] = "ignored"
+    supported_constraints = baselines.SUPPORTED_CONSTRAINTS
+    supports_interventions = True
+    exact_dependence = ExactDependence.IGNORED
 
     num_samples: int = 100
 

@@ -34,9 +34,9 @@ class Sorted(ABC):
         num_samples: draws of the functions; they share one graph.
     """
 
-    supported_constraints: ClassVar[frozenset[str]] = SUPPORTED_CONSTRAINTS
-    supports_interventions: ClassVar[bool] = True
-    exact_dependence: ClassVar[ExactDependence] = "ignored"
+    supported_constraints = SUPPORTED_CONSTRAINTS
+    supports_interventions = True
+    exact_dependence = ExactDependence.IGNORED
     NOTE: ClassVar[str]
 
     num_samples: int = 100

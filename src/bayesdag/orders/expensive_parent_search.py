@@ -11,8 +11,9 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 from jaxtyping import Float
 
+from bayesdag.graphs.bitsets import mask_of, members_of, row_of
 from bayesdag.orders.local_scores import LocalScores
-from bayesdag.orders.parent_search import TOLERANCE, Choice, mask_of, members
+from bayesdag.orders.parent_search import TOLERANCE, Choice
 
 Family = tuple[int, int]  # a node and its parents
 # Extensions of a set that are scored before the best of them is taken.
@@ -87,7 +88,7 @@ class ScreenedTrees:
         """Have it checked whether the chosen parents are there for the luck of their training."""
         tasks = list(tasks)
         d = self.scores.num_variables
-        parents = np.stack([members(choice.parents, d) for choice in self.choose(tasks)])
+        parents = np.stack([row_of(choice.parents, d) for choice in self.choose(tasks)])
         self.scores.doubt(np.array([node for node, _ in tasks]), parents)
 
     def exchange(self, tasks: Iterable[Family], allowed: Iterable[int]) -> bool:
@@ -174,7 +175,7 @@ class ScreenedTrees:
             parents = yield from self._shrunk(node, best[1])
 
     def _optional(self, node: int, parents: int) -> list[int]:
-        return _bits(parents & ~self._required[node])
+        return [1 << j for j in members_of(parents & ~self._required[node])]
 
     def _wait(self, families: list[Family]) -> Iterator[set[Family]]:
         """Hand out the families that nobody has scored yet."""
@@ -190,7 +191,7 @@ class ScreenedTrees:
             return
         d = self.scores.num_variables
         nodes = np.array([node for node, _ in families])
-        parents = np.stack([members(mask, d) for _, mask in families])
+        parents = np.stack([row_of(mask, d) for _, mask in families])
         values = self.scores(nodes, parents) + self.penalty[parents.sum(axis=1)]
         promise = self.scores.promise(nodes, parents)
         best_first = np.argsort(-promise, axis=1, kind="stable")
@@ -210,7 +211,3 @@ def _promising(ranked: list[int], before: int, most: int | None = None) -> tuple
             if len(tried) == (most or NUM_TRIED):
                 break
     return tried, seen
-
-
-def _bits(mask: int) -> list[int]:
-    return [1 << j for j in range(mask.bit_length()) if mask >> j & 1]

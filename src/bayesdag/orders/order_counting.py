@@ -7,6 +7,7 @@ from jaxtyping import Bool, Float, Shaped
 
 from bayesdag.errors import InputError
 from bayesdag.graphs import num_linear_extensions, unique_graphs
+from bayesdag.posterior.estimates import kish_ess
 
 # Below this many effective draws (or a tenth of few) re-weighting is refused: a few graphs
 # would stand for all.
@@ -37,7 +38,8 @@ def graph_modular_weights(
     log_orders = np.array([log_num_orders(graph) for graph in distinct])
     log_weight = log_change - log_orders[which]
     weights = np.exp(log_weight - log_weight.max())
-    effective = float(weights.sum() ** 2 / (weights**2).sum())
+    weights = weights / weights.sum()
+    effective = float(kish_ess(weights))
     needed = min(MIN_EFFECTIVE, len(weights) / 10)
     if effective < needed:
         raise InputError(
@@ -45,4 +47,4 @@ def graph_modular_weights(
             f"fewer than {needed:.0f}: graphs with few orders are too rare among the draws. Keep "
             "order_modular=True, raise num_samples, or use method='exact' where d is small"
         )
-    return weights / weights.sum(), effective
+    return weights, effective

@@ -14,6 +14,7 @@ from typing import NamedTuple, Protocol, runtime_checkable
 import numpy as np
 from jaxtyping import Bool, Float
 
+from bayesdag.graphs.bitsets import mask_of, row_of
 from bayesdag.orders.local_scores import LocalScores
 
 # Gains below this are rounding: accepting them could go round in circles.
@@ -122,7 +123,7 @@ class ParentTrees:
             for addition in stage.additions:
                 if addition[0] & before:
                     break
-            bit, value = addition
+            bit, value = addition  # pyright: ignore[reportPossiblyUnboundVariable]
             child = stage.children.get(bit)
             if child is None:
                 child = stage.children[bit] = _Stage(node, stage.parents | bit, value)
@@ -143,7 +144,7 @@ class ParentTrees:
         if not stages:
             return
         d = self.scores.num_variables
-        bases = np.stack([members(stage.parents, d) for stage in stages])
+        bases = np.stack([row_of(stage.parents, d) for stage in stages])
         nodes = np.array([stage.node for stage in stages])
         larger = np.minimum(bases.sum(axis=1) + 1, d - 1)
         values = self.scores.additions(nodes, bases) + self.penalty[larger][:, None]
@@ -177,7 +178,7 @@ class ParentTrees:
     def _best_removals(self, families: list[tuple[int, int]]) -> list[tuple[float, int]]:
         """Value and set after the best single removal of each family."""
         d = self.scores.num_variables
-        bases = np.stack([members(parents, d) for _, parents in families])
+        bases = np.stack([row_of(parents, d) for _, parents in families])
         nodes = np.array([node for node, _ in families])
         owner, dropped = np.nonzero(bases)
         parents = bases[owner]
@@ -191,14 +192,3 @@ class ParentTrees:
 
     def _value(self, nodes: np.ndarray, parents: Bool[np.ndarray, "m d"]) -> np.ndarray:
         return self.scores(nodes, parents) + self.penalty[parents.sum(axis=1)]
-
-
-def mask_of(present: Bool[np.ndarray, " d"]) -> int:
-    """The set of the variables marked True, as an integer."""
-    return int.from_bytes(np.packbits(present, bitorder="little").tobytes(), "little")
-
-
-def members(mask: int, d: int) -> Bool[np.ndarray, " d"]:
-    """Inverse of `mask_of`."""
-    raw = np.frombuffer(mask.to_bytes((d + 7) // 8, "little"), dtype=np.uint8)
-    return np.unpackbits(raw, count=d, bitorder="little").astype(bool)

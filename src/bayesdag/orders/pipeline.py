@@ -141,7 +141,8 @@ def explore(
         entered = _entering(probability, lists, scores.knowledge.required, effort.limits)
         history.append({"stage": f"chains {len(history)}", "best": best, "entered": entered})
         starts = drawn.last
-    return dataclasses.replace(region, found=tuple(found), starts=starts, history=tuple(history))
+    last = region  # pyright: ignore[reportPossiblyUnboundVariable]
+    return dataclasses.replace(last, found=tuple(found), starts=starts, history=tuple(history))
 
 
 def find(
@@ -261,7 +262,7 @@ def _doubted(
         at = tuple(np.array(doubtful).T)
         probability = probability.copy()
         probability[at] = np.minimum(probability[at], candidates.UNCERTAIN)
-    return lists, node_tables
+    return lists, node_tables  # pyright: ignore[reportPossiblyUnboundVariable]
 
 
 def _tabulate(scores: LocalScores, lists: Lists, known: dict) -> tuple[NodeTable, ...]:

@@ -13,7 +13,7 @@ alike, by a sum over predecessors: the index of node i is
 `base[i] + Σ_{j before i} stride[i, j]`, cut off at `top[i]`.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import NamedTuple
@@ -22,6 +22,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Bool, Float, Float32, Int, Int32
 
+from bayesdag.graphs.bitsets import log_subset_sum_stages, log_subset_sums
 from bayesdag.orders.local_scores import LocalScores
 from bayesdag.types import JaxArray
 
@@ -136,7 +137,7 @@ class NodeTable:
         representable = row < len(self.late)
         row = np.where(representable, row, 0)
         column = before[:, list(self.uncertain)] @ (1 << np.arange(len(self.uncertain)))
-        stages = list(_stages(self.weighted(penalty)))
+        stages = list(log_subset_sum_stages(self.weighted(penalty)))
         for bit in range(len(self.uncertain) - 1, -1, -1):
             without = column & ~(1 << bit)
             here = stages[bit]
@@ -229,16 +230,6 @@ def draw_graphs(
     return graphs, representable
 
 
-def log_subset_sums(table: Float[np.ndarray, "*p q"]) -> Float[np.ndarray, "*p q"]:
-    """log Σ_{S ⊆ U} exp(table[S]) for every U: the zeta transform, in log space.
-
-    Entries differ by thousands of nats: a shift by one maximum would underflow, so each
-    step is a `logaddexp`.
-    """
-    *_, last = _stages(table)
-    return last
-
-
 def core_strides(num_core: int) -> Int[np.ndarray, " k"]:
     """What each late core member adds to the row index.
 
@@ -255,16 +246,6 @@ def core_strides(num_core: int) -> Int[np.ndarray, " k"]:
             marks.append(mark)
             sums |= fresh
     return np.array(marks, dtype=int) + (2 * max(marks, default=0) + 1)
-
-
-def _stages(table: np.ndarray) -> Iterator[np.ndarray]:
-    """The subset sums after 0, 1, ... bits: at stage b the bits below b are summed over."""
-    yield table
-    for bit in range(table.shape[-1].bit_length() - 1):
-        halves = table.reshape(*table.shape[:-1], -1, 2, 1 << bit).copy()
-        halves[..., 1, :] = np.logaddexp(halves[..., 0, :], halves[..., 1, :])
-        table = halves.reshape(table.shape)
-        yield table
 
 
 def _gap(with_it: np.ndarray, without: np.ndarray) -> np.ndarray:

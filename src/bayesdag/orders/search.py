@@ -12,8 +12,9 @@ import numpy as np
 from jaxtyping import Int, Int8
 
 from bayesdag.graphs import ancestors, topological_order
+from bayesdag.graphs.bitsets import mask_of, row_of
 from bayesdag.orders.expensive_parent_search import ScreenedTrees
-from bayesdag.orders.parent_search import TOLERANCE, Choice, Trees, mask_of, members
+from bayesdag.orders.parent_search import TOLERANCE, Choice, Trees
 
 # Rounds of moves made together; values may change between them, so they could go on.
 MAX_ROUNDS = 40
@@ -76,7 +77,7 @@ def _graph(order: Sequence[int] | Int[np.ndarray, " d"], choices: list[Choice]) 
     d = len(order)
     graph = np.zeros((d, d), dtype=np.int8)
     for node, choice in zip(order, choices, strict=True):
-        graph[:, node] = members(choice.parents, d)
+        graph[:, node] = row_of(choice.parents, d)
     return graph
 
 

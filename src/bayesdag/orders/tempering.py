@@ -45,7 +45,7 @@ class Replicas(NamedTuple):
 
     order: Int32[JaxArray, "*r d"]
     position: Int32[JaxArray, "*r d"]
-    index: Int32[JaxArray, "*r d"]
+    index: Int32[JaxArray, "*r d"]  # pyright: ignore[reportIncompatibleMethodOverride]
     component: Int32[JaxArray, "*r"]
     log_prob: Float32[JaxArray, "*r"]
 

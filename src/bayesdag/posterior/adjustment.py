@@ -19,6 +19,7 @@ from jaxtyping import Bool, Shaped
 from bayesdag import graphs as graph_facts
 from bayesdag.errors import InputError
 from bayesdag.posterior import column_names, estimates
+from bayesdag.posterior.arguments import check_count
 from bayesdag.posterior.estimates import Estimate
 from bayesdag.types import Draws, Weights
 
@@ -44,6 +45,7 @@ def adjustment_sets(
     """
     import pandas
 
+    check_count("limit", limit)
     x, y = column_names.pair(names, cause, outcome)
     different = estimates.distinct(graphs, weights)
     sets = _proposals(different.graphs, different.mass, x, y, limit)

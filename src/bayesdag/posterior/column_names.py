@@ -1,13 +1,12 @@
 """Column names: which node a name means, and arrays of nodes as tables with names."""
 
-import difflib
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Bool, Float, Shaped
 
-from bayesdag.errors import InputError
+from bayesdag.errors import InputError, did_you_mean
 
 if TYPE_CHECKING:
     import networkx
@@ -18,9 +17,7 @@ def node(names: Sequence[str], name: str) -> int:
     """Position of the column called `name`."""
     if name in names:
         return names.index(name)
-    near = difflib.get_close_matches(str(name), names, n=3, cutoff=0.5)
-    known = " or ".join(repr(other) for other in near) if near else ", ".join(names[:10])
-    raise InputError(f"no column is called {name!r}; did you mean {known}?")
+    raise InputError(f"no column is called {name!r}; {did_you_mean(name, names)}")
 
 
 def pair(names: Sequence[str], cause: str, outcome: str) -> tuple[int, int]:

@@ -1,87 +1,99 @@
-"""Have the chains found the same posterior, and how many independent draws are there?
+"""Whether the chains have found the same posterior, and how many draws they are worth.
 
 R-hat and effective sizes come from ArviZ and use unweighted draws; the effective size of the
-weights stands beside them. Whatever never changes has no R-hat. Chains frozen on different
-values have not mixed, however calm each of them looks.
+weights stands beside them. Whatever never changes has no R-hat. Chains stuck at different
+values have not mixed, however calm each of them looks. R-hat averages over chains and may
+overlook a single one: each chain's edge probabilities are compared with the others', too.
+
+A result made of several posteriors (of bootstrap samples, of models) has members: chains are
+compared within each member only, since members are meant to differ.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 
 from bayesdag import graphs as graph_facts
 from bayesdag.posterior import estimates
+from bayesdag.posterior.chain_comparison import (
+    NOT_MIXED,
+    STUCK,
+    Outlier,
+    Quantity,
+    compare,
+    outliers,
+)
 from bayesdag.types import Draws, Weights
 
 if TYPE_CHECKING:
     import pandas
 
-RHAT_LIMIT = 1.05
 ESS_LIMIT = 100.0  # then a probability of one half is known to 0.05
 RARE = 0.02  # edges nearer to 0 or 1 change too seldom for an R-hat
 NAMED = 5  # so many offenders are named in a verdict
 
-MIXED, NOT_MIXED, FROZEN = "mixed", "not mixed", "frozen apart"
-CONSTANT, UNKNOWN = "never changes", "not compared"
 
-
-class Quantity(NamedTuple):
-    """Something watched along the chains; NaN where a number does not exist.
-
-    `kind` is "stat" (log joint, edge count), "order" (ancestors of a node) or "edge".
-    """
-
-    name: str
-    kind: str
-    rhat: float
-    ess: float
-    state: str
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Diagnostics:
     """What the chains say of one another.
 
     Attributes:
         num_chains: independent runs.
-        num_draws: draws a chain.
+        num_draws: draws per chain.
         num_distinct: different graphs among all draws.
-        weight_size: effective number of draws of the weights alone.
+        kish_ess: effective number of draws of the weights alone.
         quantities: everything that was watched.
+        outliers: chains that differ from the others in an edge probability, furthest first.
         scatter: standard deviation between chains of each edge probability.
         names: column names.
-        independent: whether the method draws without a chain, so that nothing has to mix.
+        independent: whether draws are independent by construction, without a Markov chain.
+        members: for a result made of several posteriors, what the chains of each say.
     """
 
     num_chains: int
     num_draws: int
     num_distinct: int
-    weight_size: float
+    kish_ess: float
     quantities: tuple[Quantity, ...]
+    outliers: tuple[Outlier, ...]
     scatter: Float[np.ndarray, "d d"]
     names: tuple[str, ...]
     independent: bool = False
+    members: tuple[tuple[str, "Diagnostics"], ...] = ()
+
+    def __repr__(self) -> str:
+        agree = {True: "converged", False: "not converged", None: "nothing to compare"}
+        if self.independent and not self.members:
+            agree[None] = "independent draws"
+        return (
+            f"<Diagnostics of {self.num_chains} × {self.num_draws} draws: {agree[self.converged]}>"
+        )
 
     @property
     def comparable(self) -> bool:
         """Whether there are chains to compare, long enough to be split."""
+        if self.members:
+            return any(member.comparable for _, member in self.members)
         return self.num_chains > 1 and self.num_draws >= estimates.FEWEST_DRAWS
 
     @property
     def unmixed(self) -> list[Quantity]:
         """What differs between the chains more than chance allows, worst first."""
-        wrong = [q for q in self.quantities if q.state in (NOT_MIXED, FROZEN)]
-        return sorted(wrong, key=lambda q: -q.rhat)
+        wrong = [q for q in self.quantities if q.state in (NOT_MIXED, STUCK)]
+        return sorted(wrong, key=lambda q: -np.nan_to_num(q.rhat, posinf=np.inf))
 
     @property
     def converged(self) -> bool | None:
         """Whether the chains agree and hold enough draws; None: there are none to compare."""
-        if not self.comparable:
+        if self.members:
+            judged = [member.converged for _, member in self.members]
+            return False if False in judged else None if None in judged else True
+        if self.independent or not self.comparable:
             return None
-        return not self.unmixed and self._smallest_size() >= ESS_LIMIT
+        return not self.unmixed and not self.outliers and self._smallest_size() >= ESS_LIMIT
 
     @property
     def verdict(self) -> str:
@@ -92,8 +104,9 @@ class Diagnostics:
         """The watched quantities: statistics, then the worst of the rest."""
         import pandas
 
-        rest = sorted((q for q in self.quantities if q.kind != "stat"), key=_badness)
-        shown = [*(q for q in self.quantities if q.kind == "stat"), *rest][:top]
+        first = [q for q in self.quantities if q.kind == "stat" and not self.members]
+        rest = sorted((q for q in self.quantities if q not in first), key=_badness)
+        shown = [*first, *rest][:top]
         columns = {"quantity": "name", "rhat": "rhat", "ess": "ess", "state": "state"}
         return pandas.DataFrame(
             {title: [getattr(q, field) for q in shown] for title, field in columns.items()}
@@ -107,8 +120,13 @@ class Diagnostics:
             "num_chains": self.num_chains,
             "num_draws": self.num_draws,
             "num_distinct_graphs": self.num_distinct,
-            "weight_ess": self.weight_size,
+            "kish_ess": self.kish_ess,
             "largest_scatter": float(self.scatter.max(initial=0.0)),
+            "outliers": [outlier._asdict() for outlier in self.outliers],
+            "members": [
+                {"name": name, "verdict": member.verdict, "converged": member.converged}
+                for name, member in self.members
+            ],
             "quantities": [
                 {field: _plain(value) for field, value in q._asdict().items()}
                 for q in self.quantities
@@ -116,10 +134,12 @@ class Diagnostics:
         }
 
     def _verdict_on_chains(self) -> list[str]:
+        if self.members:
+            return self._verdict_on_members()
         if self.independent:
             return [
                 f"{self.num_chains * self.num_draws} independent draws ({self.num_distinct} "
-                "different graphs): the method uses no chain, so nothing has to mix."
+                "different graphs), made without a Markov chain: there is no mixing to judge."
             ]
         if self.num_chains == 1:
             return [
@@ -134,17 +154,37 @@ class Diagnostics:
             ]
         return self._what_has_not_mixed() or self._enough_draws()
 
-    def _what_has_not_mixed(self) -> list[str]:
-        wrong = self.unmixed
-        if not wrong:
-            return []
-        named = [_offender(q) for q in wrong[:NAMED]]
-        more = f" and {len(wrong) - NAMED} more" if len(wrong) > NAMED else ""
+    def _verdict_on_members(self) -> list[str]:
+        """The worst verdict of a member stands for all."""
+        judged = [(name, member) for name, member in self.members if member.converged is not None]
+        wrong = [(name, member) for name, member in judged if not member.converged]
+        if wrong:
+            name, worst = max(wrong, key=lambda pair: len(pair[1].unmixed + [*pair[1].outliers]))
+            return [f"{name}, the worst of {len(wrong)} with poor chains: {worst.verdict}"]
+        silent = [(name, member) for name, member in self.members if member.converged is None]
+        if silent:
+            name, first = silent[0]
+            return [f"{name}, like {len(silent) - 1} more: {first.verdict}"]
+        sizes = [member._smallest_size() for _, member in judged]
         return [
-            f"NOT MIXED: the chains disagree about {', '.join(named)}{more}. Edge probabilities "
-            f"differ between chains by up to {self.scatter.max():.2f} (one standard deviation). "
-            "Do not trust these numbers yet: raise num_warmup and num_samples, and use what "
-            "all chains agree on in the meantime."
+            f"The chains agree within each of {len(judged)} members, {judged[0][0]} to "
+            f"{judged[-1][0]}; the smallest effective number of draws is {min(sizes):.0f}. "
+            "Members differ from one another by design."
+        ]
+
+    def _what_has_not_mixed(self) -> list[str]:
+        wrong, alone = self.unmixed, self.outliers
+        if not wrong and not alone:
+            return []
+        said = [outlier.words for outlier in alone[: NAMED - 3]]
+        if wrong:
+            named = [_offender(q) for q in wrong[:NAMED]]
+            more = f" and {len(wrong) - NAMED} more" if len(wrong) > NAMED else ""
+            said.insert(0, f"the chains disagree about {', '.join(named)}{more}")
+        return [
+            f"NOT MIXED: {'; '.join(said)}. Edge probabilities differ between chains by up to "
+            f"{self.scatter.max():.2f} (one standard deviation). Do not trust these numbers yet: "
+            "raise num_warmup and num_samples, and use what all chains agree on in the meantime."
         ]
 
     def _enough_draws(self) -> list[str]:
@@ -162,15 +202,15 @@ class Diagnostics:
 
     def _verdict_on_weights(self) -> list[str]:
         total = self.num_chains * self.num_draws
-        if self.weight_size >= min(0.1 * total, ESS_LIMIT) or total < 10:
+        if self.kish_ess >= min(0.1 * total, ESS_LIMIT) or total < 10:
             return []
         return [
             f"A few draws carry nearly all the weight: {total} draws count like "
-            f"{self.weight_size:.1f}."
+            f"{self.kish_ess:.1f}."
         ]
 
     def _smallest_size(self) -> float:
-        return min((q.ess for q in self.quantities if q.ess > 0), default=self.weight_size)
+        return min((q.ess for q in self.quantities if q.ess > 0), default=self.kish_ess)
 
 
 def diagnose(
@@ -179,8 +219,16 @@ def diagnose(
     stats: Mapping[str, Float[np.ndarray, "chain draw"]],
     names: Sequence[str],
     independent: bool = False,
+    members: Sequence[Mapping[str, Any]] = (),
 ) -> Diagnostics:
-    """Compares the chains on log joint, edge count, ancestors of each node, and edges."""
+    """Compares the chains on log joint, edge count, ancestors of each node, and edges.
+
+    Args:
+        members: for a result made of several posteriors, what `member` says of each, in the
+            order of their chains.
+    """
+    if members:
+        return _diagnose_members(graphs, weights, stats, names, members)
     different, index = graph_facts.unique_graphs(graphs)
     above = graph_facts.ancestors(different).sum(axis=1)[index].astype(float)
     probability = estimates.mean(graphs, np.full(weights.shape, 1 / weights.size))
@@ -189,19 +237,55 @@ def diagnose(
     indicators = graphs[:, :, edges[:, 0], edges[:, 1]].astype(float)
     watched = np.stack(list(stats.values()), axis=2)
     quantities = [
-        *_compare("stat", [name.replace("_", " ") for name in stats], watched),
-        *_compare("order", [f"ancestors of {name}" for name in names], above),
-        *_compare("edge", arrows, indicators),
+        *compare("stat", [name.replace("_", " ") for name in stats], watched),
+        *compare("order", [f"ancestors of {name}" for name in names], above),
+        *compare("edge", arrows, indicators),
     ]
     return Diagnostics(
         num_chains=graphs.shape[0],
         num_draws=graphs.shape[1],
         num_distinct=len(different),
-        weight_size=estimates.kish_ess(weights),
+        kish_ess=float(estimates.kish_ess(weights)),
         quantities=tuple(quantities),
+        outliers=() if independent else tuple(outliers(arrows, indicators, weights)),
         scatter=chain_probabilities(graphs, weights).std(axis=0),
         names=tuple(names),
         independent=independent,
+    )
+
+
+def member(name: str, num_chains: int, provenance: Mapping[str, Any]) -> dict[str, Any]:
+    """What a result keeps of one of the posteriors it was made of, as plain data."""
+    independent = bool(provenance.get("independent", False))
+    return {"name": name, "num_chains": num_chains, "independent": independent}
+
+
+def _diagnose_members(
+    graphs: Draws,
+    weights: Weights,
+    stats: Mapping[str, Float[np.ndarray, "chain draw"]],
+    names: Sequence[str],
+    members: Sequence[Mapping[str, Any]],
+) -> Diagnostics:
+    parts, start = [], 0
+    for one in members:
+        own = slice(start, start + one["num_chains"])
+        start = own.stop
+        told = {name: values[own] for name, values in stats.items()}
+        found = diagnose(graphs[own], weights[own], told, names, one["independent"])
+        parts.append((one["name"], found))
+    return Diagnostics(
+        num_chains=graphs.shape[0],
+        num_draws=graphs.shape[1],
+        num_distinct=len(graph_facts.unique_graphs(graphs)[0]),
+        kish_ess=float(estimates.kish_ess(weights)),
+        quantities=tuple(
+            q._replace(name=f"{name}: {q.name}") for name, part in parts for q in part.quantities
+        ),
+        outliers=tuple(outlier for _, part in parts for outlier in part.outliers),
+        scatter=chain_probabilities(graphs, weights).std(axis=0),
+        names=tuple(names),
+        members=tuple(parts),
     )
 
 
@@ -211,68 +295,9 @@ def chain_probabilities(graphs: Draws, weights: Weights) -> Float[np.ndarray, "c
     return np.stack([estimates.mean(g[None], w[None]) for g, w in zip(graphs, own, strict=True)])
 
 
-def _compare(
-    kind: str, names: list[str], values: Float[np.ndarray, "chain draw k"]
-) -> list[Quantity]:
-    """R-hat, effective size and state of every quantity of one kind."""
-    num_chains, num_draws, k = values.shape
-    rhat, size = np.full(k, np.nan), np.full(k, np.nan)
-    varies = np.ptp(values, axis=(0, 1)) > 0
-    if num_draws >= estimates.FEWEST_DRAWS:
-        moving = (np.ptp(values, axis=1) > 0).any(axis=0)
-        # Ranks make the size of a skewed statistic robust; an indicator has none to speak of.
-        how = "mean" if kind == "edge" else "bulk"
-        size[moving] = estimates.autocorrelated_size(values[:, :, moving], how)
-        if num_chains > 1:
-            rhat[moving] = _rhat(values[:, :, moving])
-            rhat[varies & ~moving] = np.inf
-    state = _state(rhat, varies, num_chains, num_draws)
-    return [
-        Quantity(name, kind, float(rhat[q]), float(size[q]), state[q])
-        for q, name in enumerate(names)
-    ]
-
-
-def _state(
-    rhat: Float[np.ndarray, " k"], varies: Bool[np.ndarray, " k"], num_chains: int, num_draws: int
-) -> list[str]:
-    limit = _limit(num_chains, num_draws, int(np.isfinite(rhat).sum()))
-    state = np.where(rhat > limit, NOT_MIXED, MIXED).astype(object)
-    state[np.isnan(rhat)] = UNKNOWN
-    state[np.isinf(rhat)] = FROZEN
-    state[~varies] = CONSTANT
-    return state.tolist()
-
-
-def _limit(num_chains: int, num_draws: int, num_compared: int) -> float:
-    """1.05, or what independent draws exceed in one of a hundred fits, if that is more.
-
-    Short chains differ by chance: with m halves of n draws, n (R-hat² - 1) + 1 is the F
-    ratio of a one-way analysis of variance. The level is shared among all that is compared.
-    """
-    half = num_draws // 2
-    if num_compared == 0 or half < 2:
-        return RHAT_LIMIT
-    from scipy.special import fdtri
-
-    groups = 2 * num_chains
-    ratio = fdtri(groups - 1, groups * (half - 1), 1 - 0.01 / num_compared)
-    return max(RHAT_LIMIT, float(np.sqrt(1 + (ratio - 1) / half)))
-
-
-def _rhat(values: Float[np.ndarray, "chain draw k"]) -> Float[np.ndarray, " k"]:
-    """Split R-hat; infinite where all halves stand still on different values."""
-    from arviz_stats.base.array import array_stats
-
-    if values.shape[2] == 0:
-        return np.zeros(0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.asarray(array_stats.rhat(values, chain_axis=0, draw_axis=1, method="split"))
-
-
 def _offender(quantity: Quantity) -> str:
-    if quantity.state == FROZEN:
-        return f"{quantity.name} (frozen on different values)"
+    if quantity.state == STUCK:
+        return f"{quantity.name} (chains stuck at different values)"
     return f"{quantity.name} (R-hat {quantity.rhat:.2f})"
 
 

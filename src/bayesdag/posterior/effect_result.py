@@ -1,4 +1,4 @@
-"""Answers about interventions: draws, and what they say about size, sign and doubt."""
+"""Answers about interventions: draws, and what they say about size, sign and uncertainty."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from bayesdag.errors import InputError
 from bayesdag.posterior import estimates
 from bayesdag.types import Weights
 
@@ -23,7 +24,7 @@ class VarianceSplit(NamedTuple):
     Attributes:
         structural: the first term, which graph; NaN where it cannot be told.
         parametric: the second term, which function; NaN where it cannot be told.
-        replicated: share of the draws with a path whose structure was drawn more than once.
+        replicated: fraction of the draws with a path whose structure was drawn repeatedly.
             Only these tell the terms apart, and the others are assumed to be like them;
             below a fifth nothing is claimed.
     """
@@ -33,7 +34,7 @@ class VarianceSplit(NamedTuple):
     replicated: float
 
     @property
-    def structural_share(self) -> float:
+    def structural_fraction(self) -> float:
         """Structural part of the total, between 0 and 1; NaN for a constant effect."""
         total = self.structural + self.parametric
         return self.structural / total if total > 0 else float("nan")
@@ -48,7 +49,7 @@ class Effect:
         outcome: name of the variable that is looked at.
         values: the two values (low, high) of the cause, in original units.
         given: observed values of the units that the effect is about; empty: all units.
-        draws: one effect a draw, in units of the outcome.
+        draws: one effect per draw, in units of the outcome.
         weights: weight of every draw.
         structure: number of the part of the graph that carries the effect; -1: no path.
     """
@@ -60,6 +61,14 @@ class Effect:
     draws: Float[np.ndarray, "chain draw"]
     weights: Weights
     structure: Int[np.ndarray, "chain draw"]
+
+    def __repr__(self) -> str:
+        (low, high), (start, end) = self.hdi(), self.values
+        return (
+            f"Effect of {self.cause} from {start:g} to {end:g} on {self.outcome}: "
+            f"mean {self.mean:.3g}, 95% HDI {low:.3g} to {high:.3g}, "
+            f"P(> 0) {self.prob_positive:.3f}, P(no path) {self.prob_no_path:.3f}"
+        )
 
     @property
     def mean(self) -> float:
@@ -77,7 +86,8 @@ class Effect:
         return float(estimates.mean_error(self.draws, self.weights))
 
     def hdi(self, prob: float = 0.95) -> tuple[float, float]:
-        """Shortest interval that holds `prob` of the posterior."""
+        """Highest-density interval: the shortest that holds `prob` of the posterior."""
+        _refuse_improper(prob)
         return estimates.highest_density_interval(self.draws, self.weights, prob)
 
     @property
@@ -99,8 +109,8 @@ class Effect:
     def sign_flips(self) -> float:
         """How often the sign depends on the graph.
 
-        Among graphs with a path, the share (by mass) whose own mean effect has the sign
-        opposite to that of all of them together. A structure drawn once has the sign of
+        Given that there is a path, the probability of a graph whose own mean effect has the
+        sign opposite to that of all of them together. A structure drawn once has the sign of
         its one draw.
         """
         path = self.structure >= 0
@@ -108,7 +118,7 @@ class Effect:
             return 0.0
         mass, means = self._structures()
         overall = np.sign((mass * means).sum())
-        return float(mass[means * overall < 0].sum() / mass.sum())
+        return min(float(mass[means * overall < 0].sum() / mass.sum()), 1.0)
 
     @property
     def variance(self) -> VarianceSplit:
@@ -162,7 +172,7 @@ class Effect:
         }
 
     def table(self, prob: float = 0.95) -> "pandas.DataFrame":
-        """The summary in words and numbers, one row a line."""
+        """The summary in words and numbers, one row per quantity."""
         import pandas
 
         facts = self.summary(prob)
@@ -171,19 +181,19 @@ class Effect:
             f"mean change of {self.outcome}": facts["mean"],
             "Monte-Carlo error of the mean": facts["error"],
             "standard deviation": facts["sd"],
-            f"{prob:.0%} interval, low": facts["hdi_low"],
-            f"{prob:.0%} interval, high": facts["hdi_high"],
+            f"{100 * prob:g}% HDI, low": facts["hdi_low"],
+            f"{100 * prob:g}% HDI, high": facts["hdi_high"],
             "P(effect > 0)": facts["prob_positive"],
             "P(effect < 0)": facts["prob_negative"],
             "P(no directed path)": facts["prob_no_path"],
-            "share of variance from the graph": self.variance.structural_share,
-            "share of graphs with the other sign": facts["sign_flips"],
+            "fraction of variance due to the graph": self.variance.structural_fraction,
+            "P(graph with the opposite sign | path)": facts["sign_flips"],
         }
         title = f"{self.cause} from {low:g} to {high:g}"
         return pandas.DataFrame({"quantity": list(rows), title: list(rows.values())})
 
     def _mass(self, which: Bool[np.ndarray, "chain draw"]) -> float:
-        return float(self.weights[which].sum())
+        return min(float(self.weights[which].sum()), 1.0)  # the sum may exceed 1 by rounding
 
     def _structures(self) -> tuple[np.ndarray, np.ndarray]:
         """Mass and mean effect of every structure that carries one."""
@@ -204,7 +214,7 @@ class Effect:
 
 @dataclass(frozen=True)
 class Counterfactual:
-    """What given rows would have been, had some variables been set: one answer a draw.
+    """What given rows would have been, had some variables been set: one answer per draw.
 
     Attributes:
         draws: (chain, draw, row, variable), in original units.
@@ -216,6 +226,15 @@ class Counterfactual:
     weights: Weights
     names: tuple[str, ...]
 
+    def __repr__(self) -> str:
+        chains, draws, rows, _ = self.draws.shape
+        means = estimates.mean(self.draws, self.weights).mean(axis=0)
+        listed = ", ".join(f"{n} {m:.3g}" for n, m in list(zip(self.names, means, strict=True))[:6])
+        more = ", …" if len(self.names) > 6 else ""
+        return (
+            f"Counterfactual of {rows} rows, {chains * draws} draws: means over rows {listed}{more}"
+        )
+
     def mean(self) -> "pandas.DataFrame":
         """Posterior mean of every cell."""
         import pandas
@@ -223,12 +242,18 @@ class Counterfactual:
         return pandas.DataFrame(estimates.mean(self.draws, self.weights), columns=list(self.names))
 
     def hdi(self, prob: float = 0.95) -> tuple["pandas.DataFrame", "pandas.DataFrame"]:
-        """Lower and upper ends of the shortest intervals that hold `prob`."""
+        """Lower and upper ends of highest-density intervals that hold `prob`."""
         import pandas
 
+        _refuse_improper(prob)
         ends = np.empty((2, *self.draws.shape[2:]))
         for row, column in np.ndindex(*self.draws.shape[2:]):
             cell = self.draws[:, :, row, column]
             ends[:, row, column] = estimates.highest_density_interval(cell, self.weights, prob)
         low, high = (pandas.DataFrame(end, columns=list(self.names)) for end in ends)
         return low, high
+
+
+def _refuse_improper(prob: float) -> None:
+    if not 0 < prob < 1:
+        raise InputError(f"the probability of an interval lies between 0 and 1, not at {prob:g}")

@@ -1,7 +1,7 @@
 """What happens to one variable when another is set: effects, samples, counterfactuals.
 
 Everything is computed draw by draw, so that the spread of an answer holds both kinds of
-doubt: which graph is true, and which functions are. Numbers go in and come out in the
+uncertainty: which graph is true, and which functions are. Numbers go in and come out in the
 original units of the data.
 """
 
@@ -19,7 +19,9 @@ from bayesdag.data import tables
 from bayesdag.errors import BayesdagWarning, InputError
 from bayesdag.posterior import column_names
 from bayesdag.posterior import simulation as many
+from bayesdag.posterior.arguments import check_count, check_reach
 from bayesdag.posterior.effect_result import Counterfactual, Effect
+from bayesdag.posterior.levels import Columns, usual_levels, warn_outside_range
 from bayesdag.posterior.simulation import Ensemble
 from bayesdag.random import generator
 from bayesdag.types import Draws, Key
@@ -35,31 +37,40 @@ LARGEST_ANSWER = 2**28  # numbers in one answer about counterfactuals: 2 GB
 def effect(
     key: Key,
     ensemble: Ensemble,
+    columns: Columns,
     cause: str,
     outcome: str,
-    values: Sequence[float | int] = (0, 1),
+    values: Sequence[float | int] | None = None,
     given: Numbers | None = None,
     num_rows: int = 1000,
 ) -> Effect:
-    """E[outcome | do(cause = values[1])] - E[outcome | do(cause = values[0])], each draw.
+    """E[outcome | do(cause = values[1])] - E[outcome | do(cause = values[0])], per draw.
 
     Both expectations use the same noise, so what does not depend on the cause cancels. In a
-    linear model all rows then give the same difference and one of them is exact.
+    linear model all rows then give the same difference and one of them is exact. Otherwise
+    only the noise of nodes between the two, and of other causes of these, is simulated; that
+    of the outcome has mean 0.
+
+    Values outside the range in which a column was seen bring a warning.
 
     Args:
+        columns: what is known of the columns of the data.
+        values: by default the usual levels of the cause.
         given: the effect among units *observed* with these values: E[Y₁ - Y₀ | Z = z]. For
             variables that the cause does not influence this is the usual conditional
             effect; for the cause itself it is the effect on those who had that value.
-        num_rows: simulated rows a draw where the model is not linear.
+        num_rows: simulated rows per draw where the model is not linear.
     """
     x, y = column_names.pair(ensemble.names, cause, outcome)
-    levels = _two_values(cause, values)
+    check_count("num_rows", num_rows)
+    levels = usual_levels(columns)[cause] if values is None else _two_values(cause, values)
     structure = carriers(ensemble.graphs, x, y)
     paths = np.flatnonzero((structure >= 0) & (ensemble.weights > 0))
     differences = np.zeros(ensemble.weights.size)
     if paths.size:
         rows = 1 if ensemble.is_linear else num_rows
         differences[paths] = _differences(key, ensemble, paths, x, y, levels, given, rows)
+    warn_outside_range(columns, [*((cause, level) for level in levels), *(given or {}).items()])
     return Effect(
         cause=cause,
         outcome=outcome,
@@ -82,24 +93,26 @@ def _differences(
     num_rows: int,
 ) -> Float[np.ndarray, " k"]:
     """Effects, in original units, in the draws that have a path."""
-    scaling = ensemble.model.scaling
-    known, numbers = column_names.assignment(ensemble.names, given)
+    scaling, names = ensemble.model.scaling, ensemble.names
+    known, _ = _assigned(ensemble, given)
     params, graphs = ensemble.take(paths)
+    scaled = np.array([_engine_units(ensemble, {names[cause]: level})[cause] for level in levels])
     run = partial(
         many.contrasts,
         model=ensemble.engine,
         num_rows=num_rows,
         cause=cause,
         outcome=outcome,
-        levels=np.float32((np.array(levels) - scaling.shift[cause]) / scaling.scale[cause]),
-        given=many.held(known, scaling.apply(numbers)),
+        levels=scaled,
+        given=many.held(known, _engine_units(ensemble, given)),
     )
     keys = jax.random.split(key, ensemble.weights.size)[paths]
     arguments = (keys, params, graphs, *_visits(graphs, cause, outcome))
     found, sizes = many.map_chunks(run, arguments, num_rows)
     if given and num_rows > 1:
         _warn_of_rare(given, float(np.median(sizes)), num_rows)
-    return found.astype(float) * scaling.scale[outcome]
+    described = f"{names[cause]} from {levels[0]:g} to {levels[1]:g}"
+    return _finite(found.astype(float) * scaling.scale[outcome], f"the effect of {described}")
 
 
 def carriers(graphs: Draws, cause: int, outcome: int) -> Int[np.ndarray, "chain draw"]:
@@ -124,7 +137,8 @@ def sample(
     import pandas
 
     scaling = ensemble.model.scaling
-    mask, numbers = column_names.assignment(ensemble.names, do)
+    check_count("num_rows", num_rows)
+    mask, numbers = _assigned(ensemble, do)
     key_pick, key_rows = jax.random.split(key)
     mass = ensemble.weights.reshape(-1)
     picked = generator(key_pick).choice(mass.size, size=num_rows, p=mass / mass.sum())
@@ -132,10 +146,11 @@ def sample(
         many.one_row_each,
         model=ensemble.engine,
         do_mask=mask,
-        do_values=np.float32(scaling.apply(numbers)),
+        do_values=_engine_units(ensemble, do),
     )
     arguments = (jax.random.split(key_rows, num_rows), *ensemble.take(picked))
-    rows = scaling.invert(many.map_chunks(run, arguments).astype(float))
+    rows = _finite(many.map_chunks(run, arguments).astype(float), f"a sample with {_listing(do)}")
+    rows = scaling.invert(rows)
     rows[:, mask] = numbers[mask]
     return pandas.DataFrame(rows, columns=list(ensemble.names))
 
@@ -144,7 +159,7 @@ def counterfactual(ensemble: Ensemble, rows: Any, do: Numbers) -> Counterfactual
     """The same units, had the variables in `do` been set: abduction, action, prediction.
 
     Args:
-        rows: a table with all columns, one line a unit: the residuals of each are taken as
+        rows: a table with all columns, one line per unit: the residuals of each are taken as
             they were, and only what follows from `do` changes.
     """
     names, scaling, num_draws = ensemble.names, ensemble.model.scaling, ensemble.weights.size
@@ -154,19 +169,29 @@ def counterfactual(ensemble: Ensemble, rows: Any, do: Numbers) -> Counterfactual
             f"{len(values)} rows times {num_draws} draws do not fit into memory; ask for at "
             f"most {LARGEST_ANSWER // (num_draws * len(names))} rows at a time"
         )
-    mask, numbers = column_names.assignment(names, do)
+    mask, numbers = _assigned(ensemble, do)
     run = partial(
         many.counterfactual_rows,
         model=ensemble.engine,
         x=np.float32(scaling.apply(values)),
         do_mask=mask,
-        do_values=np.float32(scaling.apply(numbers)),
+        do_values=_engine_units(ensemble, do),
     )
     scaled = many.map_chunks(run, ensemble.take(np.arange(num_draws)), len(values))
-    answers = scaling.invert(scaled.astype(float))
+    scaled = _finite(scaled.astype(float), f"a counterfactual with {_listing(do)}")
+    answers = scaling.invert(scaled)
     answers[:, :, mask] = numbers[mask]
     shape = (*ensemble.weights.shape, *values.shape)
     return Counterfactual(answers.reshape(shape), ensemble.weights, names)
+
+
+def _assigned(
+    ensemble: Ensemble, values: Numbers | None
+) -> tuple[Bool[np.ndarray, " d"], Float[np.ndarray, " d"]]:
+    """Which variables are given a value, and which; refused where it would overflow."""
+    mask, numbers = column_names.assignment(ensemble.names, values)
+    check_reach(ensemble.names, ensemble.model.scaling, mask, numbers)
+    return mask, numbers
 
 
 def _visits(
@@ -203,11 +228,29 @@ def _two_values(cause: str, values: Sequence[float | int]) -> tuple[float, float
     return float(values[0]), float(values[1])
 
 
+def _engine_units(ensemble: Ensemble, values: Numbers | None) -> Float[np.ndarray, " d"]:
+    """An assignment as the compiled functions take it: scaled, in single precision."""
+    mask, numbers = _assigned(ensemble, values)
+    return np.where(mask, ensemble.model.scaling.apply(numbers), 0.0).astype(np.float32)
+
+
+def _finite(answer: np.ndarray, described: str) -> np.ndarray:
+    if not np.isfinite(answer).all():
+        raise InputError(f"{described} overflows; give values nearer to the data")
+    return answer
+
+
+def _listing(values: Numbers | None) -> str:
+    """Assignments in words."""
+    return (
+        ", ".join(f"{name} = {value:g}" for name, value in (values or {}).items()) or "nothing set"
+    )
+
+
 def _warn_of_rare(given: Numbers, size: float, num_rows: int) -> None:
     if size < FEW_ROWS:
-        described = ", ".join(f"{name} = {value:g}" for name, value in given.items())
         warnings.warn(
-            f"units with {described} are rare under this posterior: of {num_rows} simulated "
+            f"units with {_listing(given)} are rare under this posterior: of {num_rows} simulated "
             f"rows about {size:.0f} count; raise num_rows or take less extreme values",
             BayesdagWarning,
             stacklevel=4,

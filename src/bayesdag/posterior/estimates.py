@@ -9,7 +9,8 @@ import numpy as np
 from jaxtyping import Float, Int8, Shaped
 
 from bayesdag import graphs as graph_facts
-from bayesdag.types import Draws, Weights
+from bayesdag.posterior.arguments import check_interval_probability
+from bayesdag.types import Array, Draws, Weights
 
 Values = Shaped[np.ndarray, "chain draw *rest"]
 BLOCK = 64  # a block of floats fits the cache
@@ -31,7 +32,7 @@ class Distinct(NamedTuple):
 
     graphs: Int8[np.ndarray, "u d d"]
     mass: Float[np.ndarray, " u"]
-    index: Shaped[np.ndarray, "chain draw"]
+    index: Shaped[np.ndarray, "chain draw"]  # pyright: ignore[reportIncompatibleMethodOverride]
 
 
 def mean(values: Values, weights: Weights) -> Float[np.ndarray, "*rest"]:
@@ -53,7 +54,7 @@ def probability(indicator: Values, weights: Weights, with_error: bool = False) -
     independent draws as the effective ones: like sd/√ESS, but never 0, because what did not
     happen in a hundred draws may still have a probability of a percent.
     """
-    value = mean(indicator, weights)
+    value = np.clip(mean(indicator, weights), 0.0, 1.0)  # sums of weights round
     if not with_error:
         return Estimate(value)
     size = effective_size(indicator, weights)
@@ -67,9 +68,14 @@ def mean_error(values: Values, weights: Weights) -> Float[np.ndarray, "*rest"]:
     return np.asarray(np.sqrt(variance / effective_size(values, weights)))
 
 
-def kish_ess(weights: Weights) -> float:
-    """Effective number of draws of the weights alone (Kish): all of them when equal."""
-    return float(weights.sum() ** 2 / (weights**2).sum())
+def kish_ess(weights: Float[Array, "..."], axis: int | None = None) -> Float[Array, "..."] | float:
+    """Kish's effective sample size of weights that sum to 1: their number when all are equal.
+
+    Args:
+        weights: of any shape.
+        axis: along which they sum to 1; None: all together.
+    """
+    return 1 / (weights**2).sum(axis=axis)
 
 
 def effective_size(values: Values, weights: Weights) -> Float[np.ndarray, "*rest"]:
@@ -109,6 +115,7 @@ def highest_density_interval(
     """
     from arviz_stats.base.array import array_stats
 
+    check_interval_probability("prob", prob)
     flat, mass = values.reshape(-1), weights.reshape(-1)
     if np.ptp(mass) > 1e-12:
         order = np.argsort(flat, kind="stable")
@@ -128,4 +135,4 @@ def distinct(graphs: Draws, weights: Weights) -> Distinct:
     order = np.lexsort((first, -np.round(mass, 12)))
     place = np.empty_like(order)
     place[order] = np.arange(len(order))
-    return Distinct(different[order], mass[order], place[index])
+    return Distinct(different[order], np.minimum(mass[order], 1.0), place[index])

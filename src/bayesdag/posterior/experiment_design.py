@@ -1,30 +1,29 @@
-"""Which variable should be set next, to learn most about the graph, an edge or an effect?
+"""Which variable to set next, to learn most about the graph, an edge or an effect.
 
 For every candidate, draws from the posterior take turns in being the truth: each simulates
-the rows of an experiment, and all draws are judged by their likelihood of those rows. The
-gain is how much surer one would be on average: the fall in entropy of a discrete question
-(in nats), or half the logarithm of the fall in variance of an effect.
-
-Limits: the draws are all the hypotheses there are, so a gain never exceeds what they can
-express, and with many rows every draw becomes its own explanation. The gain is then too
-high for all candidates alike; a warning says so.
+the rows of an experiment, and `information_gain` tells how much surer they would make one on
+average: the fall in entropy of a discrete question (in nats), or half the logarithm of the
+fall in variance of an effect. Bounds from both sides tell how far the draws can know it.
 """
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Bool, Float, Int, Shaped
 
+from bayesdag import graphs as graph_facts
 from bayesdag.errors import BayesdagWarning, InputError
 from bayesdag.model.scm import SCM
-from bayesdag.posterior import column_names, estimates
+from bayesdag.posterior import column_names, estimates, information_gain
 from bayesdag.posterior import simulation as many
+from bayesdag.posterior.arguments import check_count
 from bayesdag.posterior.effect_result import Effect
+from bayesdag.posterior.information_gain import NO_UNCERTAINTY, Gain, Hypotheses
 from bayesdag.posterior.simulation import Ensemble
 from bayesdag.types import Array, Key, Params
 
@@ -32,26 +31,28 @@ if TYPE_CHECKING:
     import pandas
 
 About = Effect | Sequence[str] | None
+Levels = Mapping[str, Sequence[float | int]]
 NOTHING = "(only observe)"
-SATURATED = 0.98
-NO_DOUBT = 1e-12  # rounding
+FAR_APART = 0.25  # of the entropy, or of the variance
 
 
 def next_experiment(
     key: Key,
     ensemble: Ensemble,
-    levels: Mapping[str, Sequence[float | int]],
+    levels: Levels,
     *,
     about: About = None,
     candidates: Sequence[str] | None = None,
     cost: Mapping[str, float | int] | None = None,
     num_rows: int = 10,
-    num_draws: int = 200,
+    num_draws: int = 1000,
     num_experiments: int = 64,
 ) -> "pandas.DataFrame":
     """Single-variable interventions, best first by expected gain per cost.
 
-    Only observing as many rows stands among them for comparison.
+    Only observing as many rows stands among them for comparison. `low` and `high` bound the
+    expected gain, which is in nats; `error` is its Monte-Carlo standard error; `fraction
+    removed` is that of the entropy of the graph or edge, or of the variance of the effect.
 
     Args:
         levels: values to which each variable is set, in turn over the rows.
@@ -60,106 +61,99 @@ def next_experiment(
         candidates: columns that can be set; all by default.
         cost: of each candidate, 1 unless given; gains are compared per cost.
         num_rows: rows of the planned experiment.
-        num_draws: hypotheses that are compared.
-        num_experiments: how many of them take a turn in being the truth.
+        num_draws: draws that are compared, at most; the more, the closer the bounds.
+        num_experiments: simulated experiments per candidate; the more, the smaller the error.
     """
-    import pandas
-
+    for setting, value in [("num_rows", num_rows), ("num_experiments", num_experiments)]:
+        check_count(setting, value)
+    check_count("num_draws", num_draws, least=2)
     names = ensemble.names
     chosen = list(names) if candidates is None else list(candidates)
     nodes = [column_names.node(names, name) for name in chosen]
     prices = [_price(name, cost) for name in [*chosen, NOTHING]]
     _refuse_unknown(names, cost)
-    question = _question(ensemble, about)
-    which, weights = _hypotheses(ensemble, num_draws)
-    truths = _spread(weights, num_experiments)
-    doubt = _doubt(question.reshape(-1)[which], weights[None, :])[0]
-    found = [
-        _gain(key, ensemble, which, weights, truths, question, node, levels, num_rows)
-        for node in [*nodes, None]
-    ]
+    _refuse_too_few(num_rows=(num_rows, 1), num_draws=(num_draws, 2))
+    _refuse_too_few(num_experiments=(num_experiments, 2))
+    which, hypotheses = _hypotheses(ensemble, about, num_draws, num_experiments)
+    answers = _question(ensemble, about).reshape(-1)[which]
+    own = _own_functions(ensemble, about, which)
+    found = []
+    for node in [*nodes, None]:
+        plan = _plan(ensemble, node, levels, num_rows)
+        terms = partial(_log_terms, key, ensemble, which, hypotheses.truths, *plan)
+        found.append(_gain(terms, hypotheses, answers, own))
+    _warn_if_far_apart([*chosen, NOTHING], found, answers, hypotheses, ensemble.weights.size)
+    return _ranked([*chosen, NOTHING], found, prices)
+
+
+def _ranked(
+    labels: Sequence[str], found: Sequence[Gain], prices: Sequence[float]
+) -> "pandas.DataFrame":
+    import pandas
+
     table = pandas.DataFrame(
         {
-            "set": [*chosen, NOTHING],
-            "gain": [gain for gain, _, _ in found],
-            "error": [error for _, error, _ in found],
-            "resolved": [share for _, _, share in found],
+            "set": labels,
+            "gain": [gain.value for gain in found],
+            "low": [gain.low for gain in found],
+            "high": [gain.high for gain in found],
+            "error": [gain.error for gain in found],
+            "fraction removed": [gain.fraction for gain in found],
             "cost": prices,
         }
     )
     table["gain per cost"] = table["gain"] / table["cost"]
-    _warn_if_saturated(table["resolved"].to_numpy(), float(doubt), num_rows)
     order = np.argsort(-np.round(table["gain per cost"].to_numpy(), 12), kind="stable")
     return table.iloc[order].reset_index(drop=True)
 
 
 def _gain(
-    key: Key,
-    ensemble: Ensemble,
-    which: Int[np.ndarray, " s"],
-    weights: Float[np.ndarray, " s"],
-    truths: Int[np.ndarray, " e"],
-    question: Shaped[np.ndarray, "chain draw"],
-    node: int | None,
-    levels: Mapping[str, Sequence[float | int]],
-    num_rows: int,
-) -> tuple[float, float, float]:
-    """Expected gain of one experiment, its Monte-Carlo error, and the doubt it removes."""
-    log_likelihood = _judge(key, ensemble, which, which[truths], node, levels, num_rows)
-    after = np.log(weights)[None, :] + log_likelihood
-    after = np.exp(after - after.max(axis=1, keepdims=True))
-    after /= after.sum(axis=1, keepdims=True)
-    answers = question.reshape(-1)[which]
-    before, left = _doubt(answers, weights[None, :])[0], _doubt(answers, after)
-    error = left.std() / np.sqrt(len(left))
-    if before < NO_DOUBT:
-        return 0.0, 0.0, 0.0
+    terms: Callable[[], Float[np.ndarray, "e s d"]],
+    hypotheses: Hypotheses,
+    answers: Shaped[np.ndarray, " s"],
+    own: Bool[np.ndarray, "s d"],
+) -> Gain:
+    """Expected gain of one experiment; nothing is simulated where nothing is uncertain."""
     if answers.dtype.kind == "f":
-        remaining = max(float(left.mean() / before), np.finfo(float).tiny)
-        return -0.5 * np.log(remaining), float(0.5 * error / left.mean()), 1 - remaining
-    return float(before - left.mean()), float(error), float(1 - left.mean() / before)
+        if np.ptp(answers) <= NO_UNCERTAINTY * np.abs(answers).max():
+            return Gain(0.0, 0.0, 0.0, 0.0, 0.0)
+        return information_gain.variance_gain(terms(), hypotheses, answers, own)
+    entropy = information_gain.entropy(answers, hypotheses.weights)
+    if entropy < NO_UNCERTAINTY:
+        return Gain(0.0, 0.0, 0.0, 0.0, 0.0)
+    return information_gain.entropy_gain(terms(), hypotheses, answers, entropy)
 
 
-def _doubt(answers: Shaped[np.ndarray, " s"], weights: Float[np.ndarray, "e s"]) -> np.ndarray:
-    """Entropy of a discrete answer, or variance of a number, under each set of weights."""
-    if answers.dtype.kind == "f":
-        mean = weights @ answers
-        return np.maximum(weights @ answers**2 - mean**2, 0.0)
-    _, kind = np.unique(answers, return_inverse=True)
-    mass = weights @ np.eye(kind.max() + 1)[kind]
-    return -(mass * np.log(np.where(mass > 0, mass, 1.0))).sum(axis=1)
-
-
-def _judge(
+def _log_terms(
     key: Key,
     ensemble: Ensemble,
     which: Int[np.ndarray, " s"],
     truths: Int[np.ndarray, " e"],
-    node: int | None,
-    levels: Mapping[str, Sequence[float | int]],
-    num_rows: int,
-) -> Float[np.ndarray, "e s"]:
-    """Log likelihood of every simulated experiment under every hypothesis."""
-    mask, settings = _plan(ensemble, node, levels, num_rows)
+    do_mask: Bool[np.ndarray, " d"],
+    do_values: Float[np.ndarray, "n d"],
+) -> Float[np.ndarray, "e s d"]:
+    """Log density of every simulated experiment, node by node, under every draw."""
+    num_rows, d = do_values.shape
     # The same keys for every candidate: they differ by what they set, not by luck.
     rows = many.map_chunks(
-        partial(_simulated, model=ensemble.engine, do_mask=mask, do_values=settings),
-        (jax.random.split(key, len(truths)), *ensemble.take(truths)),
+        partial(_simulated, model=ensemble.engine, do_mask=do_mask, do_values=do_values),
+        (jax.random.split(key, len(truths)), *ensemble.take(which[truths])),
         num_rows,
     )
-    d = len(ensemble.names)
-    judge = partial(
-        _log_likelihood,
+    evaluate = partial(
+        _node_log_likelihood,
         model=ensemble.engine,
         x=rows.reshape(-1, d),
-        do_mask=mask,
+        do_mask=do_mask,
         num_rows=num_rows,
     )
-    return many.map_chunks(judge, ensemble.take(which), len(truths) * num_rows).astype(float).T
+    terms = many.map_chunks(evaluate, ensemble.take(which), len(truths) * num_rows)
+    _refuse_overflow(ensemble, do_mask, np.isfinite(terms))
+    return terms.astype(float).swapaxes(0, 1)
 
 
 def _plan(
-    ensemble: Ensemble, node: int | None, levels: Mapping[str, Sequence[float | int]], num_rows: int
+    ensemble: Ensemble, node: int | None, levels: Levels, num_rows: int
 ) -> tuple[Bool[np.ndarray, " d"], Float[np.ndarray, "n d"]]:
     """What is set, and to which values row by row, in engine units."""
     d, scaling = len(ensemble.names), ensemble.model.scaling
@@ -167,8 +161,21 @@ def _plan(
     if node is not None:
         mask[node] = True
         values = np.resize(np.asarray(levels[ensemble.names[node]], dtype=float), num_rows)
-        settings[:, node] = (values - scaling.shift[node]) / scaling.scale[node]
+        scaled = (values - scaling.shift[node]) / scaling.scale[node]
+        _refuse_overflow(ensemble, mask, np.abs(scaled) < np.finfo(np.float32).max)
+        settings[:, node] = scaled
     return mask, settings
+
+
+def _refuse_overflow(
+    ensemble: Ensemble, do_mask: Bool[np.ndarray, " d"], sound: np.ndarray
+) -> None:
+    if not sound.all():
+        held = [ensemble.names[i] for i in np.flatnonzero(do_mask)]
+        raise InputError(
+            f"rows simulated with {held[0] if held else 'nothing'} set overflow; give it levels "
+            "nearer to the data"
+        )
 
 
 @partial(jax.jit, static_argnames=("model",))
@@ -183,13 +190,12 @@ def _simulated(
 
 
 @partial(jax.jit, static_argnames=("model", "num_rows"))
-def _log_likelihood(
+def _node_log_likelihood(
     params: Params, graphs: Array, *, model: SCM, x: Array, do_mask: Array, num_rows: int
-) -> Float[Array, "s e"]:
-    set_cells = jnp.broadcast_to(do_mask[None, :], x.shape)
-
+) -> Float[Array, "s e d"]:
     def one(draw: tuple[Params, Array]) -> Array:
-        return model.log_prob(*draw, x, set_cells).reshape(-1, num_rows).sum(axis=1)
+        terms = jnp.where(do_mask[None, :], 0.0, model.log_terms(*draw, x))
+        return terms.reshape(-1, num_rows, x.shape[1]).sum(axis=1)
 
     return jax.lax.map(one, (params, graphs), batch_size=4)
 
@@ -210,15 +216,47 @@ def _question(ensemble: Ensemble, about: About) -> Shaped[np.ndarray, "chain dra
     return ensemble.graphs[:, :, i, j]
 
 
+def _own_functions(
+    ensemble: Ensemble, about: About, which: Int[np.ndarray, " s"]
+) -> Bool[np.ndarray, "s d"]:
+    """Nodes whose functions decide the answer of a draw; those of the others are averaged.
+
+    A graph or an edge depends on none. A linear effect depends on the nodes on its paths; a
+    nonlinear one on the other ancestors of the outcome too, and on all nodes if it is about
+    units that were seen with given values.
+    """
+    graphs = ensemble.flat_graphs[which] != 0
+    own = np.zeros(graphs.shape[:2], dtype=bool)
+    if not isinstance(about, Effect):
+        return own
+    cause, outcome = column_names.pair(ensemble.names, about.cause, about.outcome)
+    cut = graphs.copy()
+    cut[:, :, cause] = False
+    reach = graph_facts.ancestors(cut)
+    if about.given and not ensemble.is_linear:
+        own[:] = True
+    else:
+        own = reach[:, :, outcome] & (reach[:, cause] if ensemble.is_linear else True)
+        own[:, outcome] = True
+        own[:, cause] = False
+    return own & reach[:, cause, outcome][:, None]
+
+
 def _hypotheses(
-    ensemble: Ensemble, num_draws: int
-) -> tuple[Int[np.ndarray, " s"], Float[np.ndarray, " s"]]:
-    """Draws that are compared and their weights; evenly chosen by weight when too many."""
+    ensemble: Ensemble, about: About, num_draws: int, num_experiments: int
+) -> tuple[Int[np.ndarray, " s"], Hypotheses]:
+    """Draws that are compared, evenly chosen by weight when too many, and the truths."""
     weights = ensemble.weights.reshape(-1)
-    possible = np.flatnonzero(weights > 0)
-    if possible.size <= num_draws:
-        return possible, weights[possible] / weights[possible].sum()
-    return _spread(weights, num_draws), np.full(num_draws, 1 / num_draws)
+    which = np.flatnonzero(weights > 0)
+    if which.size > num_draws:
+        which, counts = np.unique(_spread(weights, num_draws), return_counts=True)
+        weights = counts / num_draws
+    else:
+        weights = weights[which] / weights[which].sum()
+    # Truths in the order of their answers: each answer gets its part of the experiments.
+    order = np.argsort(_question(ensemble, about).reshape(-1)[which], kind="stable")
+    truths = order[_spread(weights[order], num_experiments)]
+    return which, Hypotheses(weights, ensemble.flat_graphs[which], truths)
 
 
 def _spread(weights: Float[np.ndarray, " s"], num: int) -> Int[np.ndarray, " k"]:
@@ -229,7 +267,7 @@ def _spread(weights: Float[np.ndarray, " s"], num: int) -> Int[np.ndarray, " k"]
 
 def _price(name: str, cost: Mapping[str, float | int] | None) -> float:
     price = float((cost or {}).get(name, 1.0))
-    if not price > 0:
+    if not 0 < price < np.inf:
         raise InputError(f"the cost of {name!r} is {price:g}; a cost is a positive number")
     return price
 
@@ -240,19 +278,34 @@ def _refuse_unknown(names: Sequence[str], cost: Mapping[str, float | int] | None
             column_names.node(names, name)
 
 
-def _warn_if_saturated(resolved: np.ndarray, doubt: float, num_rows: int) -> None:
-    if doubt > NO_DOUBT and resolved.min() > SATURATED:
-        warnings.warn(
-            f"{num_rows} rows of any experiment, or of none, would single out one draw; the "
-            "ranking says little: lower num_rows or raise num_draws",
-            BayesdagWarning,
-            stacklevel=3,
-        )
+def _refuse_too_few(**counts: tuple[int, int]) -> None:
+    for name, (count, least) in counts.items():
+        if count < least:
+            raise InputError(f"{name} is {count}; it must be {least} or more")
 
 
-def usual_levels(columns: Mapping[str, Mapping[str, Any]]) -> dict[str, tuple[float, float]]:
-    """One standard deviation below and above the mean of each column of a data summary."""
-    return {
-        name: (facts["mean"] - facts["sd"], facts["mean"] + facts["sd"])
-        for name, facts in columns.items()
-    }
+def _warn_if_far_apart(
+    labels: Sequence[str],
+    found: Sequence[Gain],
+    answers: Shaped[np.ndarray, " s"],
+    hypotheses: Hypotheses,
+    num_available: int,
+) -> None:
+    """Says which gain is least known, if the draws are too few to know it."""
+    if answers.dtype.kind == "f":
+        gaps = [np.exp(-2 * gain.low) - np.exp(-2 * gain.high) for gain in found]
+    else:
+        entropy = information_gain.entropy(answers, hypotheses.weights)
+        gaps = [(gain.high - gain.low) / max(entropy, NO_UNCERTAINTY) for gain in found]
+    worst = int(np.argmax(gaps))
+    if gaps[worst] <= FAR_APART:
+        return
+    used = len(hypotheses.weights)
+    more = "raise num_draws" if num_available > used else "fit with more draws"
+    warnings.warn(
+        f"{used} draws do not tell how much the experiments would say: the expected gain of "
+        f"{labels[worst]!r} lies between {found[worst].low:.2g} and {found[worst].high:.2g} "
+        f"nats; {more}, or plan fewer rows (num_rows)",
+        BayesdagWarning,
+        stacklevel=4,
+    )

@@ -1,12 +1,14 @@
 """A graph in the words of other programs: DOT, GraphML, GML, CSV, lingam, causal-learn.
 
-Text formats carry column names and probabilities. Matrices of other libraries are turned
-round explicitly, and back, because each has its own idea of rows and columns.
+Text formats carry column names and probabilities. Names are data: each format escapes what it
+would take for syntax, and what it cannot hold at all is shown escaped. Matrices of other
+libraries are turned round explicitly, and back, because each has its own idea of rows and columns.
 """
 
 import csv
 import io
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,9 +16,14 @@ from jaxtyping import Float, Int, Shaped
 
 from bayesdag.errors import InputError
 from bayesdag.posterior import column_names
+from bayesdag.text import printable
 
 if TYPE_CHECKING:
     import networkx
+
+# Beginnings of a cell that a spreadsheet computes, or that our own apostrophe could hide.
+COMPUTED = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20", "'")
+_XML_CHARACTER = re.compile("[\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def text(graph: "networkx.DiGraph", kind: str) -> str:
@@ -28,7 +35,7 @@ def text(graph: "networkx.DiGraph", kind: str) -> str:
 
 def to_dot(graph: "networkx.DiGraph") -> str:
     """Graphviz; edges are labelled with their probability and as dark as it is high."""
-    lines = ["digraph {"]
+    lines, graph = ["digraph {"], _relabelled(graph, printable)
     lines += [f"  {_quoted(node)};" for node in graph.nodes]
     for source, target, facts in graph.edges(data=True):
         lines.append(f"  {_quoted(source)} -> {_quoted(target)}{_dot_attributes(facts)};")
@@ -39,7 +46,7 @@ def to_graphml(graph: "networkx.DiGraph") -> str:
     """GraphML, for yEd, Gephi and Cytoscape."""
     import networkx
 
-    return "\n".join(networkx.generate_graphml(graph)) + "\n"
+    return "\n".join(networkx.generate_graphml(_relabelled(graph, _xml_text))) + "\n"
 
 
 def to_gml(graph: "networkx.DiGraph") -> str:
@@ -50,13 +57,28 @@ def to_gml(graph: "networkx.DiGraph") -> str:
 
 
 def to_csv(graph: "networkx.DiGraph") -> str:
-    """One line an edge: source, target, probability."""
+    """One line per edge: source, target, probability; safe to open in a spreadsheet.
+
+    A spreadsheet computes a cell that begins with =, +, - or @. Such a name, and one that
+    begins with an apostrophe, is written with an apostrophe before it; `from_csv` takes it off.
+    """
     out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
+    writer = csv.writer(out, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)
     writer.writerow(["source", "target", "probability"])
     for source, target, facts in graph.edges(data=True):
-        writer.writerow([source, target, repr(facts["probability"])])
+        writer.writerow([_inert(source), _inert(target), float(facts["probability"])])
     return out.getvalue()
+
+
+def from_csv(text: str) -> "networkx.DiGraph":
+    """The graph of a text that `to_csv` wrote; variables without an edge are not in it."""
+    import networkx
+
+    graph = networkx.DiGraph()
+    for source, target, probability in list(csv.reader(io.StringIO(text, newline="")))[1:]:
+        ends = (name.removeprefix("'") for name in (source, target))
+        graph.add_edge(*ends, probability=float(probability))
+    return graph
 
 
 FORMATS = {"dot": to_dot, "graphml": to_graphml, "gml": to_gml, "csv": to_csv}
@@ -104,6 +126,28 @@ def weighted_graphs(
         (column_names.digraph(names, graph), float(m))
         for graph, m in zip(graphs, mass, strict=True)
     ]
+
+
+def _inert(name: str) -> str:
+    return f"'{name}" if name.startswith(COMPUTED) else name
+
+
+def _xml_text(name: str) -> str:
+    """`name` without what no XML file may hold: most control characters, lone surrogates."""
+    return "".join(c if _XML_CHARACTER.match(c) else printable(c) for c in name)
+
+
+def _relabelled(graph: "networkx.DiGraph", shown: Callable[[str], str]) -> "networkx.DiGraph":
+    """The graph with its names as `shown`; names that would become equal stay different."""
+    import networkx
+
+    labels: dict[str, str] = {}
+    for name in graph.nodes:
+        label, taken = shown(name), set(labels.values())
+        while label in taken or (label != name and label in graph):
+            label += "'"
+        labels[name] = label
+    return networkx.relabel_nodes(graph, labels)
 
 
 def _quoted(name: str) -> str:

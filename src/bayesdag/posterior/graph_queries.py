@@ -7,6 +7,7 @@ with an error of zero.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from textwrap import shorten
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,7 +15,9 @@ from jaxtyping import Bool, Float, Int, Int8
 
 from bayesdag import graphs as graph_facts
 from bayesdag.posterior import column_names, estimates
+from bayesdag.posterior.arguments import check_count, check_probability
 from bayesdag.posterior.estimates import Estimate
+from bayesdag.text import printable
 from bayesdag.types import Draws, Weights
 
 if TYPE_CHECKING:
@@ -42,24 +45,94 @@ def edge_table(
     marginals: Marginals = None,
     top: int | None = None,
     with_error: bool = False,
+    *,
+    variable: str | None = None,
+    evidence: Matrix | None = None,
 ) -> "pandas.DataFrame":
     """Ordered pairs with the probability of their edge, the `top` most probable first.
 
     Column `reversed` is the probability of the opposite direction; what is left to one is
     the probability of no edge between the two.
+
+    Args:
+        variable: only edges into and out of this one.
+        evidence: for edges of equal probability, which of them come first: those with more.
     """
     import pandas
 
+    if top is not None:
+        check_count("top", top, least=0)
     probability = edge_probabilities(graphs, weights, marginals).value
-    i, j = np.nonzero(~np.eye(len(names), dtype=bool))
-    order = np.argsort(-probability[i, j], kind="stable")[:top]
-    i, j, column = i[order], j[order], np.asarray(names, dtype=object)
+    i, j = ranked_pairs(probability, names, variable, evidence)
+    i, j, column = i[:top], j[:top], np.asarray(names, dtype=object)
     table = {"source": column[i], "target": column[j], "probability": probability[i, j]}
     if with_error:
         exact = marginals is not None and "edge" in marginals
         shown = estimates.probability(graphs[:, :, i, j], weights, with_error=not exact)
         table["error"] = np.zeros(len(i)) if exact else shown.error
-    return pandas.DataFrame({**table, "reversed": probability[j, i]})
+    table["reversed"] = probability[j, i]
+    if evidence is not None:
+        table["evidence"] = evidence[i, j]
+    return pandas.DataFrame(table)
+
+
+def ranked_pairs(
+    probability: Matrix,
+    names: Sequence[str],
+    variable: str | None = None,
+    evidence: Matrix | None = None,
+) -> tuple[Int[np.ndarray, " m"], Int[np.ndarray, " m"]]:
+    """Ordered pairs of different variables, the most probable first.
+
+    Args:
+        variable: only pairs that it is part of.
+        evidence: ranks those of equal probability; NaN comes last.
+    """
+    allowed = ~np.eye(len(names), dtype=bool)
+    if variable is not None:
+        own = np.arange(len(names)) == column_names.node(names, variable)
+        allowed &= own[:, None] | own[None, :]
+    i, j = np.nonzero(allowed)
+    strength = np.zeros(len(i)) if evidence is None else np.nan_to_num(evidence[i, j], nan=-np.inf)
+    order = np.lexsort((-strength, -np.round(probability[i, j], 12)))
+    return i[order], j[order]
+
+
+def tied_edges(probability: Matrix) -> Int[np.ndarray, "e 2"]:
+    """Edges more probable than not that share their probability with another."""
+    rounded = np.round(probability, 12)
+    values, counts = np.unique(rounded, return_counts=True)
+    tied = np.isin(rounded, values[counts > 1]) & (probability > 0.5)
+    return np.argwhere(tied)
+
+
+def pair_table(
+    probability: Matrix,
+    names: Sequence[str],
+    variable: str | None = None,
+    top: int | None = None,
+    *,
+    headings: tuple[str, str] = ("cause", "effect"),
+    symmetric: bool = False,
+) -> "pandas.DataFrame":
+    """Possible pairs of variables with a probability, the most probable first.
+
+    Args:
+        variable: only pairs that it is part of.
+        symmetric: whether order means nothing; each pair is then listed once, with `variable`
+            first.
+    """
+    import pandas
+
+    if top is not None:
+        check_count("top", top, least=0)
+    i, j = ranked_pairs(probability, names, variable)
+    kept = probability[i, j] > 0
+    if symmetric:
+        kept &= i < j if variable is None else i == column_names.node(names, variable)
+    i, j, column = i[kept][:top], j[kept][:top], np.asarray(names, dtype=object)
+    columns = {headings[0]: column[i], headings[1]: column[j], "probability": probability[i, j]}
+    return pandas.DataFrame(columns)
 
 
 def path_probabilities(
@@ -81,7 +154,7 @@ def markov_blanket_probabilities(
 
 
 def v_structures(
-    graphs: Draws, weights: Weights, names: Sequence[str], at_least: float = 0.05
+    graphs: Draws, weights: Weights, names: Sequence[str], at_least: float | int = 0.05
 ) -> "pandas.DataFrame":
     """Colliders left -> middle <- right of unlinked causes, with their probability.
 
@@ -89,6 +162,7 @@ def v_structures(
     """
     import pandas
 
+    check_probability("at_least", at_least)
     different = estimates.distinct(graphs, weights)
     holders: dict[tuple[int, int, int], list[int]] = {}
     for place, graph in enumerate(different.graphs):
@@ -122,7 +196,7 @@ def probability(
     return Estimate(float(found.value), float(found.error) if with_error else None)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class EquivalenceClasses:
     """Sets of graphs that no independence in the data can tell apart, by their mass.
 
@@ -137,6 +211,15 @@ class EquivalenceClasses:
     mass: Float[np.ndarray, " k"]
     num_graphs: Int[np.ndarray, " k"]
     names: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        shown = [
+            f"{mass:.3f}: {shorten(printable(_edges_in_words(cpdag, self.names)), 100)}"
+            for mass, cpdag in zip(self.mass[:3], self.cpdags[:3], strict=True)
+        ]
+        more = [f"… and {len(self.mass) - 3} more"] if len(self.mass) > 3 else []
+        heading = f"EquivalenceClasses: {len(self.mass)} of {len(self.names)} variables"
+        return "\n  ".join([heading, *shown, *more])
 
     def table(self) -> "pandas.DataFrame":
         """One row a class: mass, members drawn, and its edges in words."""
@@ -161,7 +244,7 @@ class EquivalenceClasses:
     def compelled_matrix(self) -> Matrix:
         """The numbers of `compelled`."""
         directed = (self.cpdags == 1) & (self.cpdags.swapaxes(1, 2) == 0)
-        return np.einsum("k,kij->ij", self.mass, directed.astype(float))
+        return np.minimum(np.einsum("k,kij->ij", self.mass, directed.astype(float)), 1.0)
 
 
 def equivalence_classes(
@@ -170,7 +253,7 @@ def equivalence_classes(
     """The Markov equivalence classes among the draws, most probable first."""
     different = estimates.distinct(graphs, weights)
     cpdags, index = graph_facts.equivalence_classes(different.graphs)
-    mass = np.bincount(index, different.mass, minlength=len(cpdags))
+    mass = np.minimum(np.bincount(index, different.mass, minlength=len(cpdags)), 1.0)
     members = np.bincount(index, minlength=len(cpdags))
     order = np.argsort(-np.round(mass, 12), kind="stable")
     return EquivalenceClasses(cpdags[order], mass[order], members[order], tuple(names))
@@ -186,12 +269,13 @@ def most_probable_graph(
     return graphs[best]
 
 
-def median_graph(probabilities: Matrix, threshold: float = 0.5) -> Int8[np.ndarray, "d d"]:
+def median_graph(probabilities: Matrix, threshold: float | int = 0.5) -> Int8[np.ndarray, "d d"]:
     """Edges more probable than `threshold`; they may close a cycle."""
+    check_probability("threshold", threshold)
     return (probabilities > threshold).astype(np.int8)
 
 
-def consensus_graph(probabilities: Matrix, threshold: float = 0.5) -> Int8[np.ndarray, "d d"]:
+def consensus_graph(probabilities: Matrix, threshold: float | int = 0.5) -> Int8[np.ndarray, "d d"]:
     """The DAG with the largest sum of (probability - threshold) over its edges.
 
     At one half it has the smallest expected number of wrong edges, and equals the median
@@ -253,6 +337,7 @@ def _per_draw(fact: Callable[[np.ndarray], np.ndarray], graphs: Draws) -> np.nda
 
 
 def _exact(value: Matrix, with_error: bool) -> Estimate:
+    value = np.clip(value, 0.0, 1.0)  # sums over graphs round
     return Estimate(value, np.zeros_like(value) if with_error else None)
 
 

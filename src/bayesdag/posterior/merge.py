@@ -13,7 +13,7 @@ import jax
 import numpy as np
 
 from bayesdag.errors import InputError
-from bayesdag.posterior import Posterior
+from bayesdag.posterior import Posterior, check_result
 
 # What decides the answer, besides the seed.
 _SAME = ("data_hash", "method", "knowledge", "scaling", "model", "prior", "temperature")
@@ -113,7 +113,14 @@ def _provenance(posteriors: Sequence[Posterior], seeds: list[int]) -> dict[str, 
     if len(versions) > 1:
         notes.append(f"merged from runs of versions {', '.join(versions)}")
     told = {key: value for key, value in first.items() if key in {*_SAME, "version", "independent"}}
-    return {**told, "seed": seeds, "merged": len(posteriors), "notes": notes}
+    told |= {"seed": seeds, "merged": len(posteriors), "notes": notes}
+    if all("members" in p.provenance for p in posteriors):
+        told["members"] = [member for p in posteriors for member in p.provenance["members"]]
+    checks = [p.checked for p in posteriors if p.checked]
+    if len(checks) == len(posteriors):
+        sizes = [p.num_chains for p in posteriors]
+        told["check"] = check_result.averaged(checks, sizes).summary()
+    return told
 
 
 def _marginals(posteriors: Sequence[Posterior], share: np.ndarray) -> dict[str, np.ndarray] | None:

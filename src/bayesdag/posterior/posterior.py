@@ -9,18 +9,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import jax
 import numpy as np
 from jaxtyping import Float
 
 from bayesdag import plugins
 from bayesdag.data import Dataset, Scaling, read
-from bayesdag.errors import FileFormatError, InputError
+from bayesdag.errors import BayesdagError, FileFormatError, InputError
 from bayesdag.model.scm import SCM
 from bayesdag.posterior import (
     adjustment,
+    check_result,
     column_names,
     diagnostics,
+    edge_evidence,
     effects,
     estimates,
     experiment_design,
@@ -29,11 +30,13 @@ from bayesdag.posterior import (
     predictive_checks,
     storage,
 )
+from bayesdag.posterior.check_result import Check
 from bayesdag.posterior.diagnostics import Diagnostics
 from bayesdag.posterior.effect_result import Counterfactual, Effect
 from bayesdag.posterior.estimates import Estimate
-from bayesdag.posterior.predictive_checks import Check
+from bayesdag.posterior.levels import usual_levels
 from bayesdag.posterior.simulation import Ensemble
+from bayesdag.random import key_of
 from bayesdag.types import Array, Draws, Params, Weights
 
 if TYPE_CHECKING:
@@ -44,7 +47,7 @@ if TYPE_CHECKING:
 Labelled = Any  # a table of ordered pairs, or two: probabilities and their errors
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Posterior:
     """Weighted joint draws of graphs and functions.
 
@@ -72,6 +75,12 @@ class Posterior:
     marginals: dict[str, Float[np.ndarray, "d d"]] | None = None
     state: dict[str, np.ndarray] | None = None
 
+    def __repr__(self) -> str:
+        likely = int((self.edge_matrix() > 0.5).sum())
+        size = f"{self.num_variables} variables, {self.num_chains} × {self.num_draws} draws"
+        fit = f"; {self.checked.headline}" if self.checked else ""
+        return f"<Posterior: {size}, {likely} edges more probable than not{fit}>"
+
     @property
     def num_chains(self) -> int:
         """Independent runs."""
@@ -79,7 +88,7 @@ class Posterior:
 
     @property
     def num_draws(self) -> int:
-        """Draws a chain."""
+        """Draws per chain."""
         return self.graphs.shape[1]
 
     @property
@@ -93,15 +102,13 @@ class Posterior:
 
     def edge_probabilities(self, with_error: bool = False) -> Labelled:
         """P(source -> target); with its Monte-Carlo error, a second table, when asked for."""
-        return self._labelled(
-            graph_queries.edge_probabilities(self.graphs, self.weights, self.marginals, with_error)
-        )
+        drawn = (self.graphs, self.weights, self.marginals)
+        return self._labelled(graph_queries.edge_probabilities(*drawn, with_error))
 
     def path_probabilities(self, with_error: bool = False) -> Labelled:
         """P(a directed path leads from source to target): a cause, directly or not."""
-        return self._labelled(
-            graph_queries.path_probabilities(self.graphs, self.weights, self.marginals, with_error)
-        )
+        drawn = (self.graphs, self.weights, self.marginals)
+        return self._labelled(graph_queries.path_probabilities(*drawn, with_error))
 
     def markov_blanket_probabilities(self, with_error: bool = False) -> Labelled:
         """P(one variable is in the Markov blanket of the other)."""
@@ -109,7 +116,7 @@ class Posterior:
             graph_queries.markov_blanket_probabilities(self.graphs, self.weights, with_error)
         )
 
-    def v_structures(self, at_least: float = 0.05) -> "pandas.DataFrame":
+    def v_structures(self, at_least: float | int = 0.05) -> "pandas.DataFrame":
         """Colliders left -> middle <- right of unlinked causes, with their probability."""
         return graph_queries.v_structures(self.graphs, self.weights, self.names, at_least)
 
@@ -136,7 +143,7 @@ class Posterior:
         """Edges more probable than not; they may close a cycle."""
         return self._digraph(graph_queries.median_graph(self.edge_matrix()))
 
-    def consensus_graph(self, threshold: float = 0.5) -> "networkx.DiGraph":
+    def consensus_graph(self, threshold: float | int = 0.5) -> "networkx.DiGraph":
         """The DAG closest to the edge probabilities: fewest wrong edges on average."""
         return self._digraph(graph_queries.consensus_graph(self.edge_matrix(), threshold))
 
@@ -160,21 +167,25 @@ class Posterior:
         self,
         cause: str,
         outcome: str,
-        values: Sequence[float | int] = (0, 1),
+        values: Sequence[float | int] | None = None,
         *,
         given: Mapping[str, float | int] | None = None,
         num_rows: int = 1000,
         seed: int = 0,
     ) -> Effect:
-        """What changing `cause` from values[0] to values[1] does to the mean of `outcome`."""
-        key = jax.random.key(seed)
-        return effects.effect(key, self._ensemble, cause, outcome, values, given, num_rows)
+        """What changing `cause` from values[0] to values[1] does to the mean of `outcome`.
+
+        By default from one standard deviation below the mean of the cause to one above, or
+        from the lower to the higher value of a binary column.
+        """
+        columns, key = self.summary["columns"], key_of(seed)
+        return effects.effect(key, self._ensemble, columns, cause, outcome, values, given, num_rows)
 
     def sample(
         self, num_rows: int, *, do: Mapping[str, float | int] | None = None, seed: int = 0
     ) -> "pandas.DataFrame":
         """New rows from the posterior predictive, after setting the variables in `do`."""
-        return effects.sample(jax.random.key(seed), self._ensemble, num_rows, do)
+        return effects.sample(key_of(seed), self._ensemble, num_rows, do)
 
     def counterfactual(self, rows: Any, do: Mapping[str, float | int]) -> Counterfactual:
         """What the given rows would have been, had the variables in `do` been set."""
@@ -193,12 +204,13 @@ class Posterior:
         """Which variable to set next, to learn about the graph, an edge or an effect.
 
         Unless `levels` are given, each variable is set one standard deviation below and
-        above its mean. `settings` are those of `experiment_design.next_experiment`.
+        above its mean, or to both values of a binary column. `settings` are those of
+        `experiment_design.next_experiment`.
         """
         return experiment_design.next_experiment(
-            jax.random.key(seed),
+            key_of(seed),
             self._ensemble,
-            experiment_design.usual_levels(self.summary["columns"]) | dict(levels or {}),
+            usual_levels(self.summary["columns"]) | dict(levels or {}),
             about=about,
             candidates=candidates,
             cost=cost,
@@ -207,32 +219,51 @@ class Posterior:
 
     def diagnostics(self) -> Diagnostics:
         """Whether the chains agree, with a verdict in words."""
-        independent = bool(self.provenance.get("independent", False))
-        return diagnostics.diagnose(self.graphs, self.weights, self.stats, self.names, independent)
+        told = self.provenance
+        how = (bool(told.get("independent", False)), told.get("members", ()))
+        return diagnostics.diagnose(self.graphs, self.weights, self.stats, self.names, *how)
 
     def check(self, data: Any, seed: int = 0) -> Check:
-        """Whether the model fits the rows it was fitted to, with warnings in words."""
+        """Whether the model fits the rows it was fitted to; other rows are refused."""
         dataset = data if isinstance(data, Dataset) else read(data)
-        return predictive_checks.check(jax.random.key(seed), self._ensemble, dataset)
+        predictive_checks.refuse_other_data(self.provenance, self.summary, dataset)
+        return predictive_checks.check(key_of(seed), self._ensemble, dataset)
 
-    def edge_table(self, top: int | None = None, with_error: bool = False) -> "pandas.DataFrame":
-        """Every possible edge with its probability, most probable first; or the `top` of it."""
-        return graph_queries.edge_table(
-            self.graphs, self.weights, self.names, self.marginals, top, with_error
-        )
+    @property
+    def checked(self) -> Check | None:
+        """What `fit` found when it checked the model against the rows; None: not checked."""
+        told = self.provenance.get("check")
+        return None if told is None else check_result.from_summary(told)
+
+    def edge_table(
+        self,
+        top: int | None = None,
+        with_error: bool = False,
+        *,
+        variable: str | None = None,
+        with_evidence: bool = False,
+    ) -> "pandas.DataFrame":
+        """Every possible edge, or those of `variable`, most probable first; or the `top` of it.
+
+        With evidence, edges of equal probability are ranked by `edge_evidence`.
+        """
+        tied = graph_queries.tied_edges(self.edge_matrix())
+        drawn = (self.graphs, self.weights, self.names, self.marginals)
+        found = edge_evidence.matrix(self._ensemble, tied, self.summary) if with_evidence else None
+        return graph_queries.edge_table(*drawn, top, with_error, variable=variable, evidence=found)
 
     def describe(self) -> list[str]:
-        """What this posterior is of, in words: model, prior, draws and notes."""
-        told = [
-            f"{key}: {self.provenance[key]}" for key in ("model", "prior") if key in self.provenance
-        ]
-        size = f"draws: {self.num_draws} in {self.num_chains} independent run(s)"
+        """What this posterior is of, in words: its fit first, then model, prior and draws."""
+        stated = [key for key in ("model", "prior") if key in self.provenance]
+        told = [f"{key}: {self.provenance[key]}" for key in stated]
+        size = f"draws: {self.num_draws} per chain, {self.num_chains} chain(s)"
         temperature = self.provenance.get("temperature", 1.0)
         if temperature != 1.0:
             told.append(f"temperature: {temperature:g} (1 is the posterior)")
-        return [*told, size, *self.provenance.get("notes", [])]
+        fit = self.checked.lines() if self.checked else []
+        return [*fit, *told, size, *self.provenance.get("notes", [])]
 
-    def to_networkx(self, threshold: float = 0.5) -> "networkx.DiGraph":
+    def to_networkx(self, threshold: float | int = 0.5) -> "networkx.DiGraph":
         """Edges with probability above `threshold`, each with its `probability`.
 
         Such a graph may hold a cycle: it summarises marginals, it is not a draw.
@@ -244,18 +275,18 @@ class Posterior:
         different = estimates.distinct(self.graphs, self.weights)
         return exports.weighted_graphs(self.names, different.graphs, different.mass)
 
-    def to_lingam(self, threshold: float = 0.5) -> Float[np.ndarray, "d d"]:
+    def to_lingam(self, threshold: float | int = 0.5) -> Float[np.ndarray, "d d"]:
         """Probabilities of the consensus edges; entry [i, j] is about j -> i, as in lingam."""
         probability = self.edge_matrix()
         return exports.to_lingam(
             probability * graph_queries.consensus_graph(probability, threshold)
         )
 
-    def to_causallearn(self, threshold: float = 0.5) -> np.ndarray:
+    def to_causallearn(self, threshold: float | int = 0.5) -> np.ndarray:
         """The consensus DAG as causal-learn marks it: [i, j] = -1 and [j, i] = 1 for i -> j."""
         return exports.to_causallearn(graph_queries.consensus_graph(self.edge_matrix(), threshold))
 
-    def export(self, path: str | Path, threshold: float = 0.5) -> None:
+    def export(self, path: str | Path, threshold: float | int = 0.5) -> None:
         """Write the consensus DAG as .dot, .graphml, .gml or .csv, by the path's suffix."""
         text = exports.text(self.consensus_graph(threshold), Path(path).suffix.lstrip("."))
         storage.write_whole(Path(path), lambda to: to.write_text(text, encoding="utf-8"))
@@ -276,22 +307,22 @@ class Posterior:
         return column_names.digraph(self.names, graph, self.edge_matrix())
 
     def _labelled(self, found: Estimate) -> Labelled:
-        value = column_names.square(self.names, found.value)
-        return (
-            value if found.error is None else (value, column_names.square(self.names, found.error))
-        )
+        tables = [column_names.square(self.names, part) for part in found if part is not None]
+        return tables[0] if found.error is None else tuple(tables)
 
 
 def load(path: str | Path) -> Posterior:
     """The posterior in a file that `Posterior.save` wrote."""
     document = storage.load(Path(path))
     try:
-        return _from_document(document)
-    except (ImportError, AttributeError, KeyError, TypeError) as error:
+        found = _from_document(document)
+        _ = found.checked  # what is damaged in it shows here
+        return found
+    except (BayesdagError, KeyError, TypeError, AttributeError) as error:
         version = document.attributes["provenance"].get("version", "another version")
         raise FileFormatError(
-            f"{path} needs something that is not installed here ({error}); it was written by "
-            f"version {version}, perhaps with plug-ins of its own"
+            f"{path} is damaged, or needs a plug-in that is not installed here ({error}); it was "
+            f"written by version {version}"
         ) from error
 
 
@@ -315,7 +346,8 @@ def from_draws(
         params: every leaf with leading dimensions (chain, draw).
         log_joint: (chain, draw), up to a constant that all draws share.
         provenance: at least `model`, `prior` and `temperature`, in words; `independent` where
-            no chain was needed.
+            no Markov chain was needed; `members` (`diagnostics.member`) where the draws
+            belong to several posteriors.
     """
     graphs = np.asarray(graphs, dtype=np.int8)
     shape = graphs.shape[:2]
@@ -371,8 +403,8 @@ def _from_document(document: storage.Document) -> Posterior:
         graphs=document.graphs,
         weights=stats.pop("weight"),
         model=SCM(
-            mechanism=plugins.from_configuration(attributes["mechanism"]),
-            noise=plugins.from_configuration(attributes["noise"]),
+            mechanism=plugins.from_configuration(attributes["mechanism"], "mechanisms"),
+            noise=plugins.from_configuration(attributes["noise"], "noises"),
             scaling=Scaling(**groups["scaling"]),
         ),
         params=storage.unflatten(groups.get("params", {})),

@@ -18,6 +18,7 @@ from jaxtyping import Bool, Float, Int
 from bayesdag.data import Scaling
 from bayesdag.model.mechanisms.linear import Linear
 from bayesdag.model.scm import SCM
+from bayesdag.posterior.estimates import kish_ess
 from bayesdag.types import Array, Draws, Key, Params, Weights
 
 DRAWS_A_PIECE = 128
@@ -69,7 +70,7 @@ def map_chunks(function: Callable[..., Any], arguments: tuple, num_rows: int = 1
     """`function` of arrays that start with draws, piece by piece, put together again.
 
     The last piece is filled up with copies: all have the same shape, whatever the number
-    of draws, and `function` compiles once. The more rows a draw, the smaller the pieces, so
+    of draws, and `function` compiles once. The more rows per draw, the smaller the pieces, so
     that the copies cost little.
     """
     num_draws = len(jax.tree.leaves(arguments)[0])
@@ -102,7 +103,7 @@ def contrasts(
 
     Also returns on how many rows each number rests. Both levels use the same noise, and the
     nodes in `before`, which the cause does not reach, are computed once for both; those in
-    `after` are the cause and what follows from it.
+    `after` are the cause and what follows from it, up to the outcome.
     """
     d = graphs.shape[-1]
     do_mask = jnp.arange(d) == cause
@@ -110,12 +111,14 @@ def contrasts(
 
     def one(draw: tuple[Key, Params, Array, Array, Array]) -> tuple[Array, Array]:
         key, theta, graph, first, then = draw
-        residuals, share = _units(key, model, theta, graph, num_rows, given)
+        between = jnp.where((then == cause) | (then == outcome), -1, then)
+        noisy = jnp.concatenate([first, between])
+        residuals, probability = _units(key, model, theta, graph, num_rows, noisy, given)
         same = model.predict(theta, graph, residuals, do_mask, settings[:num_rows], first)
         same, twice = (jnp.concatenate([x, x]) for x in (same, residuals))
         reached = model.predict(theta, graph, twice, do_mask, settings, then, same)[:, outcome]
-        difference = ((reached[num_rows:] - reached[:num_rows]) * share).sum()
-        return difference, 1 / (share**2).sum()
+        difference = ((reached[num_rows:] - reached[:num_rows]) * probability).sum()
+        return difference, jnp.asarray(kish_ess(probability))
 
     return jax.lax.map(one, (keys, params, graphs, before, after), batch_size=_batch(num_rows))
 
@@ -126,26 +129,46 @@ def _units(
     params: Params,
     graph: Array,
     num_rows: int,
+    noisy: Int[Array, " k"],
     given: Held,
 ) -> tuple[Array, Array]:
-    """Residuals of simulated units, and the share of each, among those that are `given`.
+    """Residuals of simulated units, and the probability of each, among those that are `given`.
 
     Likelihood weighting: the known variables are held at their values while the others are
-    drawn, and each row counts by the density of the noise that those values then need.
+    drawn, and each row counts by the density of the noise that those values then need. Where
+    nothing is known, only the noise of the nodes in `noisy` is drawn.
     """
     d = graph.shape[0]
     equal = jnp.full(num_rows, 1 / num_rows)
     if isinstance(model.mechanism, Linear):
         return jnp.zeros((num_rows, d)), equal  # the noise cancels exactly
-    residuals = model.noise.sample(params["noise"], key, (num_rows, d))
     if given is None:
-        return residuals, equal
+        return _noise_of(key, model, params["noise"], noisy, jnp.zeros((num_rows, d))), equal
+    residuals = model.noise.sample(params["noise"], key, (num_rows, d))
     known, numbers = given
     held = jnp.broadcast_to(numbers[None, :], residuals.shape)
     x = model.predict(params, graph, residuals, known, held)
     residuals = jnp.where(known[None, :], model.abduct(params, graph, x), residuals)
     density = model.log_terms(params, graph, x)
     return residuals, jax.nn.softmax(jnp.where(known[None, :], density, 0.0).sum(axis=1))
+
+
+def _noise_of(
+    key: Key, model: SCM, noise: Params, nodes: Int[Array, " k"], residuals: jax.Array
+) -> jax.Array:
+    """Noise of the listed nodes (-1: none); `residuals` as they are for the others.
+
+    Drawing noise is most of the work, and an effect needs that of few nodes.
+    """
+    listed_first = jnp.sort(nodes, descending=True)
+
+    def visit(k: Array, found: jax.Array) -> jax.Array:
+        i = listed_first[k]
+        own = jax.tree.map(lambda leaf: jnp.asarray(leaf)[i][None], noise)
+        drawn = model.noise.sample(own, jax.random.fold_in(key, i), (len(found), 1))
+        return found.at[:, i].set(drawn[:, 0])
+
+    return jax.lax.fori_loop(0, (nodes >= 0).sum(), visit, residuals)
 
 
 @partial(jax.jit, static_argnames=("model",))
@@ -171,16 +194,6 @@ def counterfactual_rows(
         theta, graph = draw
         forced = jnp.broadcast_to(do_values[None, :], x.shape)
         return model.predict(theta, graph, model.abduct(theta, graph, x), do_mask, forced)
-
-    return jax.lax.map(one, (params, graphs), batch_size=_batch(x.shape[0]))
-
-
-@partial(jax.jit, static_argnames=("model",))
-def residuals_of(params: Params, graphs: Array, *, model: SCM, x: Array) -> Float[Array, "k n d"]:
-    """What each draw leaves unexplained of given rows."""
-
-    def one(draw: tuple[Params, Array]) -> Array:
-        return model.abduct(*draw, x)
 
     return jax.lax.map(one, (params, graphs), batch_size=_batch(x.shape[0]))
 

@@ -3,6 +3,9 @@
 A file holds what is needed to answer questions later, and nothing about the machine that
 made it (no clock, host or path): equal results give equal bytes. Files are written under
 a temporary name and renamed, so a half-written one is never found under the real name.
+
+Whoever sends a file may mean harm, so reading one trusts nothing in it: `container` checks
+that it is whole, `array_index` reads the arrays, `document_checks` looks at what they say.
 """
 
 import json
@@ -15,13 +18,12 @@ import numpy as np
 
 from bayesdag._version import __version__
 from bayesdag.errors import FileFormatError
+from bayesdag.posterior import array_index, container, document_checks
+from bayesdag.posterior.container import FORMAT, LIBRARY
 from bayesdag.runs.files import write_whole
 
 if TYPE_CHECKING:
     import xarray
-
-FORMAT = 1
-LIBRARY = "bayesdag"
 
 
 @dataclass(frozen=True)
@@ -49,38 +51,43 @@ _LEADING = {
     "scaling": ("target",),
     "state": (),
 }
+_GRAPHS = "posterior/graph"
 
 
 def save(document: Document, path: Path) -> None:
     """Write a document to netCDF: the whole file appears at once or not at all."""
+    content = to_bytes(document)
+    write_whole(path, lambda to: to.write_bytes(content))
+
+
+def to_bytes(document: Document) -> bytes:
+    """The file of a document; made in memory, so that HDF5 never meets a full disk."""
     tree = to_datatree(document)
     encoding = {
         f"/{group.path.strip('/')}": {
-            str(name): {"zlib": True, "complevel": 4}
+            str(name): _compressed(variable)
             for name, variable in group.data_vars.items()
-            if variable.ndim > 0 and variable.dtype.kind in "fiub"
+            if variable.size > 0 and variable.ndim > 0
         }
         for group in tree.subtree
     }
-    write_whole(path, lambda to: tree.to_netcdf(to, engine="h5netcdf", encoding=encoding))
+    netcdf = bytes(tree.to_netcdf(engine="h5netcdf", encoding=encoding))
+    index = {
+        "version": __version__,
+        "names": list(document.names),
+        "attributes": document.attributes,
+        "arrays": array_index.locate(netcdf, _arrays(document)),
+    }
+    return container.pack(netcdf, index)
 
 
 def load(path: Path) -> Document:
-    """Read a document; anything but a whole file of this or an older format is refused."""
-    import xarray
-
-    if not path.is_file():
-        raise FileFormatError(f"there is no file {path}")
+    """Read a document; anything but a whole file of this format is refused."""
+    content = container.read(path)
     try:
-        # Foreign files may lack named dimensions; they are refused below, in our own words.
-        with xarray.open_datatree(path, engine="h5netcdf", phony_dims="sort") as tree:
-            _check_origin(tree.attrs, path)
-            return _from_datatree(tree.load())
-    except (OSError, KeyError, AttributeError, json.JSONDecodeError, RuntimeError) as error:
-        raise FileFormatError(
-            f"{path} is not a whole {LIBRARY} result ({error}); it may be truncated or "
-            "made by another program. Fit again, or restore it from a copy"
-        ) from error
+        return _from_index(content.document, content.index)
+    except FileFormatError as error:
+        raise container.refusal(path, error) from error
 
 
 def to_datatree(document: Document) -> "xarray.DataTree":
@@ -154,27 +161,35 @@ def _attributes(document: Document) -> dict[str, Any]:
     }
 
 
-def _check_origin(attributes: Mapping[Any, Any], path: Path) -> None:
-    if attributes.get("inference_library") != LIBRARY:
-        raise FileFormatError(f"{path} was not written by {LIBRARY}; it has no result to show")
-    if int(attributes["format"]) > FORMAT:
-        raise FileFormatError(
-            f"{path} has format {attributes['format']}, written by {LIBRARY} "
-            f"{attributes['inference_library_version']}; this is {__version__}, which reads up to "
-            f"format {FORMAT}. Upgrade with: pip install --upgrade {LIBRARY}"
-        )
+def _compressed(variable: Any) -> dict[str, Any]:
+    chunk = array_index.chunk_shape(variable.shape, variable.dtype.itemsize)
+    return {"zlib": True, "complevel": 4, "shuffle": False, "chunksizes": chunk}
 
 
-def _from_datatree(tree: "xarray.DataTree") -> Document:
-    graph = tree["posterior"].to_dataset()["graph"]
-    plain = {"inference_library", "inference_library_version", "format", "sample_dims"}
-    return Document(
-        names=tuple(str(name) for name in graph["source"].values),
-        graphs=graph.values,
-        groups={
-            name: {str(k): v.values for k, v in tree[name].data_vars.items()}
-            for name in _LEADING
-            if name in tree.children
-        },
-        attributes={str(k): json.loads(v) for k, v in tree.attrs.items() if k not in plain},
-    )
+def _arrays(document: Document) -> dict[str, np.ndarray]:
+    """Every array under its path in the netCDF document."""
+    inner = {
+        f"{group}/{name}": array
+        for group, arrays in document.groups.items()
+        for name, array in arrays.items()
+    }
+    return {_GRAPHS: document.graphs, **inner}
+
+
+def _from_index(netcdf: memoryview, index: dict[str, Any]) -> Document:
+    """The document that an index describes, which may be anything, if it is a valid one."""
+    names = document_checks.check_names(index.get("names"))
+    attributes = document_checks.check_attributes(index.get("attributes"))
+    arrays = array_index.read_all(netcdf, index.get("arrays"))
+    if _GRAPHS not in arrays:
+        raise FileFormatError("it has no graphs")
+    graphs = arrays.pop(_GRAPHS)
+    document_checks.check_graphs(graphs, len(names))
+    groups: dict[str, dict[str, np.ndarray]] = {}
+    for path, array in arrays.items():
+        group, _, name = path.partition("/")
+        if group not in _LEADING or not name:
+            raise FileFormatError("it has arrays that belong nowhere")
+        groups.setdefault(group, {})[name] = array
+    document_checks.check_groups(groups, graphs.shape)
+    return Document(names, graphs, groups, attributes)

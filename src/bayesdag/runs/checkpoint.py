@@ -13,7 +13,7 @@ import numpy as np
 
 from bayesdag.errors import FileFormatError
 from bayesdag.runs.files import write_whole
-from bayesdag.types import Monitor, StatusReporter
+from bayesdag.types import Announcer, Monitor, StatusReporter
 
 
 @dataclass
@@ -113,11 +113,17 @@ class MonitorGroup:
         for monitor in self.monitors:
             monitor.chunk(step, total, state, stats)
 
-    def report(self, words: str) -> None:
+    def report(self, words: str, done: int | None = None, total: int | None = None) -> None:
         """Tell those who want to hear it."""
         for monitor in self.monitors:
             if isinstance(monitor, StatusReporter):
-                monitor.report(words)
+                monitor.report(words, done, total)
+
+    def announce(self, words: str) -> None:
+        """Tell those who say it."""
+        for monitor in self.monitors:
+            if isinstance(monitor, Announcer):
+                monitor.announce(words)
 
 
 def _pack(state: Any) -> list[np.ndarray]:

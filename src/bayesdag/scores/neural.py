@@ -17,6 +17,7 @@ from jaxtyping import Bool, Float, Int, Shaped
 
 from bayesdag.data import Dataset
 from bayesdag.errors import InputError
+from bayesdag.graphs.bitsets import masks_of
 from bayesdag.model.mechanisms.networks import Networks
 from bayesdag.model.noises.skewed_student_t import SkewedStudentT
 from bayesdag.model.scm import SCM
@@ -280,11 +281,7 @@ class NeuralScore:
 
 
 def _addresses(nodes: np.ndarray, parents: np.ndarray) -> list[Address]:
-    packed = np.packbits(parents, axis=1, bitorder="little")
-    return [
-        (int(node), int.from_bytes(row.tobytes(), "little"))
-        for node, row in zip(nodes, packed, strict=True)
-    ]
+    return [(int(node), mask) for node, mask in zip(nodes, masks_of(parents), strict=True)]
 
 
 build = NeuralScore

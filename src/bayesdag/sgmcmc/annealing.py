@@ -1,9 +1,9 @@
-"""How do chains find good orders during the warm-up, before any draw counts?
+"""Population annealing: how chains find good orders during the warm-up.
 
-Population annealing: at first the data pull at orders and edges a thousand times less than the
-model says, so that functions are learned under many graphs; the pull then grows to its whole
-strength, and chains are resampled by how much better they explain the data than the others.
-Functions are never heated: they would be forgotten.
+At first the likelihood is tempered for orders and edges: raised to a power below a thousandth,
+so that functions are learned under many graphs. The power then grows to 1, and chains are
+resampled by how much better they explain the data than the others. Functions are never
+tempered: they would be forgotten.
 """
 
 from typing import Any
@@ -15,11 +15,11 @@ from jaxtyping import Float, Int
 from bayesdag.sgmcmc.samplers._trees import flatten
 from bayesdag.types import Array, Key
 
-_STAGES = 50  # times that chains are resampled
+_STAGES = 50  # resamplings of the chains
 
 
-def share_of_data(start_heat: float, num_warmup: int, step: Array) -> Array | float:
-    """Part of the data's pull at the graph: from 1 / start_heat to 1 at half the warm-up."""
+def likelihood_power(start_heat: float, num_warmup: int, step: Array) -> Array | float:
+    """Power of the likelihood for graphs: from 1 / start_heat to 1 at half the warm-up."""
     if start_heat == 1:
         return 1.0
     done = jnp.clip(2 * step.astype(jnp.float32) / max(num_warmup, 1), 0.0, 1.0)
@@ -29,32 +29,32 @@ def share_of_data(start_heat: float, num_warmup: int, step: Array) -> Array | fl
 def survivors(
     key: Key, start_heat: float, num_warmup: int, step: Array, energy: Float[Array, " chain"]
 ) -> Int[Array, " chain"]:
-    """For each place in the population, the chain that goes on from there.
+    """For each index in the population, the chain that continues there.
 
     Args:
         key: consumed.
         start_heat: of the schedule.
         num_warmup: likewise.
-        step: now; at most steps every chain goes on in its own place.
+        step: the current one; at most steps every chain continues as itself.
         energy: of the data under each chain.
     """
     stage = _stage(num_warmup)
-    gained = share_of_data(start_heat, num_warmup, step) - share_of_data(
+    gained = likelihood_power(start_heat, num_warmup, step) - likelihood_power(
         start_heat, num_warmup, step - stage
     )
-    place = jnp.arange(energy.shape[0])
+    unchanged = jnp.arange(energy.shape[0])
     is_due = (step % stage == 0) & (2 * step <= num_warmup) & (step > 0)
-    return jnp.where(is_due, _systematic(key, -gained * energy), place)
+    return jnp.where(is_due, _systematic(key, -gained * energy), unchanged)
 
 
-def average(num_warmup: int, step: Array, old: Array, new: Array) -> Array:
-    """Energies averaged over about the last stage: one batch says little of a chain."""
+def smoothed_energy(num_warmup: int, step: Array, old: Array, new: Array) -> Array:
+    """Energies averaged over about the last stage: one batch says little about a chain."""
     weight = jnp.where(step == 0, 1.0, 2 / (_stage(num_warmup) + 1))
     return old + weight * (new - old)
 
 
-def follow(chosen: Int[Array, " chain"], state: Any) -> Any:
-    """The state of a sampler of all chains, for the chosen ones."""
+def take_chains(chosen: Int[Array, " chain"], state: Any) -> Any:
+    """The state of a sampler of all chains, restricted to the chosen ones."""
     vector, restore = flatten(state.position)
 
     def of_chosen(tree: Any) -> Any:
@@ -70,7 +70,7 @@ def follow(chosen: Int[Array, " chain"], state: Any) -> Any:
 
 
 def _stage(num_warmup: int) -> int:
-    """Steps between two times at which chains are resampled."""
+    """Steps between two resamplings of the chains."""
     return max(num_warmup // (2 * _STAGES), 1)
 
 

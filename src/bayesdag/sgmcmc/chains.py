@@ -1,13 +1,10 @@
-"""What the chains of the paper's two engines share: data, batches, starts and samplers.
-
-`method` is one of the two engines.
-"""
+"""What the chains of the paper's two engines share: data, batches, starts and samplers."""
 
 import dataclasses
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
@@ -19,6 +16,7 @@ from bayesdag.errors import InputError
 from bayesdag.knowledge import Constraints
 from bayesdag.model.energy import Batch
 from bayesdag.sgmcmc.dagspace import Support, support
+from bayesdag.sgmcmc.settings import EngineSettings
 from bayesdag.types import Array, Key, Keys, Params, Sampler
 
 _TILE_ROWS = 32  # measured: a CPU's cache then holds the activations of one chain
@@ -46,8 +44,8 @@ class ChainState(NamedTuple):
     energy: Float[Array, " chain"]
 
 
-class ChainContext(NamedTuple):
-    """What the chains read and never change.
+class DataContext(NamedTuple):
+    """The data and the knowledge, which the chains read and never change.
 
     Attributes:
         x: rows in engine units.
@@ -60,35 +58,59 @@ class ChainContext(NamedTuple):
     support: Support
 
 
+@runtime_checkable
+class ChainKernel(Protocol):
+    """One data set's chains: how they move, and what a draw keeps of them."""
+
+    def step(
+        self, key: Key, step: Array, state: Any, context: DataContext
+    ) -> tuple[Any, dict[str, Array]]:
+        """The next state of all chains, and statistics per chain."""
+        ...
+
+    def keep(self, key: Key, state: Any, context: DataContext) -> Params:
+        """The draw of every chain."""
+        ...
+
+
+@runtime_checkable
+class Initialised(Protocol):
+    """A mechanism, noise or edge network: it says where its parameters start."""
+
+    def init(self, key: Key, d: int) -> Params:
+        """Parameters at the start of a chain."""
+        ...
+
+
 @dataclass(frozen=True)
 class StackedDatasets:
-    """The step of a method for several data sets at once: what the loop runs."""
+    """The step of an engine for several data sets at once: what the loop runs."""
 
-    method: Any
+    engine: ChainKernel
 
-    def step(self, key: Keys, step: Array, state: Any, context: ChainContext) -> tuple:
+    def step(self, key: Keys, step: Array, state: Any, context: DataContext) -> tuple:
         """Every data set one step further; each has its own key."""
 
         def one(key: Key, state: Any, x: Array, counted: Array) -> tuple:
-            return self.method.step(key, step, state, ChainContext(x, counted, context.support))
+            return self.engine.step(key, step, state, DataContext(x, counted, context.support))
 
-        return _each(one)(key, state, context.x, context.counted)
+        return _per_dataset(one)(key, state, context.x, context.counted)
 
-    def keep(self, key: Keys, state: Any, context: ChainContext) -> Params:
+    def keep(self, key: Keys, state: Any, context: DataContext) -> Params:
         """The draws of every data set."""
 
         def one(key: Key, state: Any, x: Array, counted: Array) -> Params:
-            return self.method.keep(key, state, ChainContext(x, counted, context.support))
+            return self.engine.keep(key, state, DataContext(x, counted, context.support))
 
-        return _each(one)(key, state, context.x, context.counted)
+        return _per_dataset(one)(key, state, context.x, context.counted)
 
 
-def context(datasets: Sequence[Dataset], knowledge: Constraints) -> ChainContext:
+def context(datasets: Sequence[Dataset], knowledge: Constraints) -> DataContext:
     """Data sets of equal shape, stacked, with what is known about their columns."""
     shapes = {data.values.shape for data in datasets}
     if len(shapes) > 1:
         raise InputError(f"data sets fitted together must have one shape, not {sorted(shapes)}")
-    return ChainContext(
+    return DataContext(
         x=jnp.asarray(np.stack([data.scaled for data in datasets]), jnp.float32),
         counted=jnp.asarray(np.stack([data.observed for data in datasets]), jnp.float32),
         support=support(knowledge.required, knowledge.forbidden, knowledge.log_odds),
@@ -100,47 +122,46 @@ def in_original_units(data: Dataset) -> Dataset:
     return dataclasses.replace(data, scaling=Scaling.of(data.values, "none"))
 
 
-def init_parts(method: Any, part: Any, key: Key, d: int) -> Params:
-    """Parameters of a mechanism, noise or edge network, anew for each chain."""
-    keys = jax.random.split(key, method.num_chains)
+def init_parts(settings: EngineSettings, part: Initialised, key: Key, d: int) -> Params:
+    """Parameters of a mechanism, noise or edge network, drawn separately per chain."""
+    keys = jax.random.split(key, settings.num_chains)
     return jax.vmap(lambda key: part.init(key, d))(keys)
 
 
-def carries(method: Any, d: int) -> Any:
-    """What the relaxation carries from step to step, for each chain."""
+def carries(settings: EngineSettings, d: int) -> Any:
+    """What the relaxation carries from step to step, per chain."""
     return jax.tree.map(
-        lambda x: jnp.broadcast_to(x, (method.num_chains, *x.shape)), method.relaxation.init(d)
+        lambda x: jnp.broadcast_to(x, (settings.num_chains, *x.shape)), settings.relaxation.init(d)
     )
 
 
-def tempered(method: Any, sampler: Any) -> Sampler:
-    """The sampler at the method's temperature; a gain that stops does so after the warm-up."""
-    changes = {"noise_scale": sampler.noise_scale * math.sqrt(method.temperature)}
+def tempered(settings: EngineSettings, sampler: Sampler) -> Sampler:
+    """The sampler at the engine's temperature; a gain that stops does so after the warm-up."""
+    changes = {"noise_scale": sampler.noise_scale * math.sqrt(settings.temperature)}
     if getattr(sampler, "num_adapt", None) is not None:
-        changes["num_adapt"] = method.num_warmup
-    return dataclasses.replace(sampler, **changes)
+        changes["num_adapt"] = settings.num_warmup
+    return dataclasses.replace(sampler, **changes)  # pyright: ignore[reportArgumentType, reportCallIssue]
 
 
 def next_batch(
-    method: Any, key: Key, step: Array, state: Any, context: ChainContext
-) -> tuple[Batch, Any]:
-    """The rows of this step in tiles, and the state that has visited them."""
-    rows, visited = next_rows(key, step, state.rows, method.batch_size)
-    num_tiles = _num_tiles(method, rows.shape[0], context.x.shape[0])
-    batch = tiled(context, rows, num_tiles, method.correct_noise)
-    return batch, state._replace(rows=visited)
+    settings: EngineSettings, key: Key, step: Array, rows: Int[Array, " n"], context: DataContext
+) -> tuple[Batch, Int[Array, " n"]]:
+    """The rows of this step in tiles, and the order in which the epoch visits all rows."""
+    chosen, rows = next_rows(key, step, rows, settings.batch_size)
+    num_tiles = _num_tiles(settings, chosen.shape[0], context.x.shape[0])
+    return tiled(context, chosen, num_tiles, settings.correct_noise), rows
 
 
-def _num_tiles(method: Any, num_rows: int, total: int) -> int:
+def _num_tiles(settings: EngineSettings, num_rows: int, total: int) -> int:
     """Tiles a batch is cut into; eight at least where its gradient noise is measured."""
-    rows = method.tile_rows or (_TILE_ROWS if keeps_in_cache(method) else num_rows)
-    least = 8 if method.correct_noise and num_rows < total else 1
+    rows = settings.tile_rows or (_TILE_ROWS if keeps_in_cache(settings) else num_rows)
+    least = 8 if settings.correct_noise and num_rows < total else 1
     return max(math.ceil(num_rows / rows), least)
 
 
-def keeps_in_cache(method: Any) -> bool:
+def keeps_in_cache(settings: EngineSettings) -> bool:
     """Whether to work through chains and tiles one by one: hidden layers on a CPU."""
-    return on_cpu() and hasattr(method.mechanism, "width")
+    return on_cpu() and hasattr(settings.mechanism, "width")
 
 
 def next_rows(key: Key, step: Array, rows: Array, batch_size: int) -> tuple[Array, Array]:
@@ -158,7 +179,7 @@ def next_rows(key: Key, step: Array, rows: Array, batch_size: int) -> tuple[Arra
     return chosen, rows
 
 
-def tiled(context: ChainContext, rows: Array, num_tiles: int, correct: bool) -> Batch:
+def tiled(context: DataContext, rows: Array, num_tiles: int, correct: bool) -> Batch:
     """The chosen rows, cut into tiles of equal size."""
     n, b = context.x.shape[0], rows.shape[0]
     size = math.ceil(b / num_tiles)
@@ -172,7 +193,7 @@ def tiled(context: ChainContext, rows: Array, num_tiles: int, correct: bool) -> 
     return Batch(cut(context.x), cut(context.counted), n / b, sampling)
 
 
-def _each(function: Callable) -> Callable:
+def _per_dataset(function: Callable) -> Callable:
     """`function` of one data set for all of them; for a single one nothing is batched."""
 
     def apply(*trees: Any) -> Any:

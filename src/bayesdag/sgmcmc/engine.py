@@ -1,52 +1,59 @@
-"""What the paper's two engines have in common: a model, chains over it, and how they start."""
+"""The base of the paper's two engines: a model, chains over it, and how they start."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any, ClassVar
+from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 
 from bayesdag.data import Dataset
 from bayesdag.knowledge import Constraints
-from bayesdag.model.energy import Energy, Gradient
+from bayesdag.model.energy import Batch, Energy, Gradient
 from bayesdag.model.priors.uniform import Uniform
 from bayesdag.posterior import Posterior
-from bayesdag.sgmcmc import dagspace
-from bayesdag.sgmcmc.chains import ChainContext
-from bayesdag.types import (
-    Array,
-    ExactDependence,
-    Key,
-    Keys,
-    Mechanism,
-    Monitor,
-    Noise,
-    Params,
-    StructurePrior,
-)
+from bayesdag.runs.loop import Schedule
+from bayesdag.sgmcmc import chains, dagspace
+from bayesdag.sgmcmc.chains import DataContext, on_cpu
+from bayesdag.sgmcmc.settings import EngineSettings
+from bayesdag.types import Array, Duration, ExactDependence, Key, Keys, Monitor, Params, Sampler
+
+# Seconds of one step of ten chains and 512 rows (`benchmarks/results`); one core, one H200.
+_STEP_AT_TWENTY, _STEP_AT_TWENTY_ON_GPU = 0.09, 0.0027
 
 
-class Engine(ABC):
+class Temperatures(NamedTuple):
+    """What the chains target: exp(-U / temperature), for each kind of unknown."""
+
+    potentials: float
+    params: float
+
+
+@dataclass(frozen=True)
+class Engine(EngineSettings, ABC):
     """A method whose chains move through orders, masks and functions; settings are its fields."""
 
-    mechanism: Mechanism
-    noise: Noise
-    prior: StructurePrior
-    sparsity: float | None
-    potential_scale: float
-    free_absence: bool = False
-
-    supported_constraints: ClassVar[frozenset[str]] = frozenset(
-        {"required", "forbidden", "beliefs"}
-    )
-    supports_interventions: ClassVar[bool] = True
-    exact_dependence: ClassVar[ExactDependence] = "refused"
+    supported_constraints = frozenset({"required", "forbidden", "beliefs"})
+    supports_interventions = True
+    exact_dependence = ExactDependence.REFUSED
 
     def min_rows(self, d: int) -> int:
         """Ten: fewer say nothing about a noise scale."""
         del d
         return 10
+
+    def expected_duration(self, num_rows: int, num_variables: int) -> Duration:
+        """Steps times the time of one, which compiling precedes."""
+        steps = self.num_warmup + self.num_samples * self.thinning
+        share = min(num_rows, self.batch_size) / 512 * self.num_chains / 10
+        faster = ("fewer columns", "preset 'quick'", "method 'collapsed'")
+        if on_cpu():
+            step = _STEP_AT_TWENTY * share * (num_variables / 20) ** 2.3
+            return Duration(20.0 + steps * step, (*faster, "a GPU"))
+        step = _STEP_AT_TWENTY_ON_GPU * (num_variables / 20)
+        return Duration(20.0 + steps * step, faster, on_accelerator=True)
 
     def __call__(
         self, key: Key, data: Dataset, knowledge: Constraints, monitor: Monitor | None
@@ -62,11 +69,34 @@ class Engine(ABC):
         knowledge: Constraints,
         monitor: Monitor | None = None,
     ) -> list[Posterior]:
-        """One posterior a data set; all of equal shape, fitted in one compiled run."""
+        """One posterior per data set; all of equal shape, fitted in one compiled run."""
 
     @abstractmethod
     def start(self, key: Key, num_rows: int, d: int) -> Any:
         """All chains of one data set before the first step."""
+
+    @abstractmethod
+    def step(
+        self, key: Key, step: Array, state: Any, context: DataContext
+    ) -> tuple[Any, dict[str, Array]]:
+        """The next state of all chains, and statistics per chain."""
+
+    @abstractmethod
+    def keep(self, key: Key, state: Any, context: DataContext) -> Params:
+        """The joint draw of every chain."""
+
+    @abstractmethod
+    def clipped_share(self, state: Any) -> Array:
+        """Fraction of functions' coordinates where mini-batches alone are too noisy."""
+
+    @abstractmethod
+    def notes(self) -> list[str]:
+        """What a reader of the posterior should know about these settings."""
+
+    @property
+    @abstractmethod
+    def temperatures(self) -> Temperatures:
+        """What the chains target."""
 
     @cached_property
     def energy(self) -> Energy:
@@ -76,16 +106,45 @@ class Engine(ABC):
             noise=self.noise,
             prior=self.prior if self.sparsity is None else Uniform(),
             sparsity=self.sparsity or 0.0,
-            free_absence=self.free_absence,
             potential_scale=self.potential_scale,
         )
 
-    def lift(self, coordinates: Array, context: ChainContext) -> tuple[Array, Array]:
+    @property
+    def schedule(self) -> Schedule:
+        """How long the chains run, and what is kept of them."""
+        return Schedule(self.num_warmup, self.num_samples, self.thinning)
+
+    def lift(self, coordinates: Array, context: DataContext) -> tuple[Array, Array]:
         """Potentials that agree with what is required, and the log volume of the map."""
         return dagspace.lift(coordinates, context.support, self.potential_scale)
 
+    def init_params(self, key_mechanism: Key, key_noise: Key, d: int) -> Params:
+        """Functions and noise scales at the start, per chain."""
+        return {
+            "mechanism": chains.init_parts(self, self.mechanism, key_mechanism, d),
+            "noise": chains.init_parts(self, self.noise, key_noise, d),
+        }
+
+    def data_gradients(
+        self, graphs: Array, params: Params, batch: Batch, wanted: tuple[str, ...]
+    ) -> Gradient:
+        """Gradient of the data's part of U per chain, in its graph and in what is wanted."""
+        of_chain = chains.over_chains(
+            lambda graph, own: self.energy.data_gradient(graph, own, batch, wanted),
+            one_by_one=chains.keeps_in_cache(self),
+        )
+        return of_chain(graphs, params)
+
+    @cached_property
+    def _potential_sampler(self) -> Sampler:
+        return chains.tempered(self, self.potential_sampler or self.sampler)
+
+    @cached_property
+    def _param_sampler(self) -> Sampler:
+        return chains.tempered(self, self.sampler)
+
     def energy_now(
-        self, graphs: Array, params: Params, slope: Gradient, context: ChainContext
+        self, graphs: Array, params: Params, slope: Gradient, context: DataContext
     ) -> Array:
         """U of every chain but for the order's part, estimated from this batch."""
         structure = jax.vmap(self.energy.structure, in_axes=(0, None))
@@ -93,7 +152,12 @@ class Engine(ABC):
         return energy + jax.vmap(self.energy.params)(params)
 
 
+def all_rows(num_rows: int) -> Array:
+    """The order of the first epoch: as in the table."""
+    return jnp.arange(num_rows, dtype=jnp.int32)
+
+
 @partial(jax.jit, static_argnums=(0, 2, 3))
-def started(method: Engine, keys: Keys, num_rows: int, d: int) -> Any:
+def started(engine: Engine, keys: Keys, num_rows: int, d: int) -> Any:
     """The chains of every data set; compiled once for equal settings and shapes."""
-    return jax.vmap(lambda key: method.start(key, num_rows, d))(keys)
+    return jax.vmap(lambda key: engine.start(key, num_rows, d))(keys)

@@ -1,14 +1,53 @@
 """Graphs τ(W, p) with W ~ q(W|p), for all chains: with a way back, or as plain draws."""
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import jax
 from jaxtyping import Float
 
 from bayesdag.sgmcmc import dagspace
-from bayesdag.sgmcmc.chains import ChainContext, ChainState
-from bayesdag.types import Array, Key, Params
+from bayesdag.sgmcmc.chains import ChainState, DataContext
+from bayesdag.types import Array, Edges, Graph, Key, Params, Relaxation
+
+STRAIGHT_THROUGH = (
+    "the gradient of the order is a straight-through estimate, so edge probabilities are "
+    "approximate"
+)
+
+
+@runtime_checkable
+class VariationalEngine(Protocol):
+    """An engine whose masks come from q(W|p)."""
+
+    @property
+    def relaxation(self) -> Relaxation:
+        """Supplies the gradient of the order."""
+        ...
+
+    @property
+    def edges(self) -> Edges:
+        """q(W|p)."""
+        ...
+
+    @property
+    def num_chains(self) -> int:
+        """Chains that run side by side."""
+        ...
+
+    @property
+    def share_edges(self) -> bool:
+        """Whether all chains have one network q(W|p)."""
+        ...
+
+    @property
+    def follow_mask(self) -> bool:
+        """Whether the gradient in p runs through q(W|p) too."""
+        ...
+
+    def lift(self, coordinates: Array, context: DataContext) -> tuple[Array, Array]:
+        """Potentials that agree with what is required, and the log volume of the map."""
+        ...
 
 
 class GraphDraw(NamedTuple):
@@ -28,20 +67,20 @@ class GraphDraw(NamedTuple):
 
 
 def differentiable(
-    method: Any, key: Key, state: ChainState, context: ChainContext, soft: bool
+    engine: VariationalEngine, key: Key, state: ChainState, context: DataContext, soft: bool
 ) -> GraphDraw:
-    """One graph a chain; `soft` when the gradient in the potentials is wanted too."""
+    """One graph per chain; `soft` when the gradient in the potentials is wanted too."""
 
     def one(key: Key, coordinates: Array, carry: Params, edge_params: Params) -> tuple:
-        potentials, _ = method.lift(coordinates, context)
-        order, permutation, carry = _order(method, key, potentials, carry, soft)
-        seen = potentials if method.follow_mask else jax.lax.stop_gradient(potentials)
-        mask = method.edges.sample(edge_params, key, seen, permutation)
+        potentials, _ = engine.lift(coordinates, context)
+        order, permutation, carry = _order(engine, key, potentials, carry, soft)
+        seen = potentials if engine.follow_mask else jax.lax.stop_gradient(potentials)
+        mask = engine.edges.sample(edge_params, key, seen, permutation)
         graph = dagspace.confine(mask, context.support) * order
-        return (graph, method.edges.entropy(edge_params, seen)), carry
+        return (graph, engine.edges.entropy(edge_params, seen)), carry
 
     def all_chains(coordinates: Array, edge_params: Params) -> tuple:
-        return _over_chains(method, one, key)(coordinates, state.carry, edge_params)
+        return _per_chain(engine, one, key)(coordinates, state.carry, edge_params)
 
     (graphs, entropy), pull, carry = jax.vjp(
         all_chains, state.potentials.position, state.learned["edges"], has_aux=True
@@ -50,33 +89,36 @@ def differentiable(
 
 
 def sample(
-    method: Any, key: Key, state: ChainState, context: ChainContext
+    engine: VariationalEngine, key: Key, state: ChainState, context: DataContext
 ) -> tuple[Array, Array, Array]:
     """Potentials, mask and graph of every chain."""
 
     def one(key: Key, coordinates: Array, carry: Params, edge_params: Params) -> tuple:
         del carry  # only gradients need the relaxation
-        potentials, _ = method.lift(coordinates, context)
-        mask = dagspace.confine(method.edges.sample(edge_params, key, potentials), context.support)
+        potentials, _ = engine.lift(coordinates, context)
+        mask = dagspace.confine(engine.edges.sample(edge_params, key, potentials), context.support)
         return potentials, mask, dagspace.graph(mask, potentials)
 
-    chains = _over_chains(method, one, key)
+    chains = _per_chain(engine, one, key)
     return chains(state.potentials.position, state.carry, state.learned["edges"])
 
 
-def _over_chains(method: Any, one: Callable, key: Key) -> Callable:
+def _per_chain(engine: VariationalEngine, one: Callable, key: Key) -> Callable:
     """`one` for all chains, each with its own key and, unless it is shared, its own φ."""
-    keys = jax.random.split(key, method.num_chains)
-    mapped = jax.vmap(one, in_axes=(0, 0, 0, None if method.share_edges else 0))
+    keys = jax.random.split(key, engine.num_chains)
+    mapped = jax.vmap(one, in_axes=(0, 0, 0, None if engine.share_edges else 0))
     return lambda *arguments: mapped(keys, *arguments)
 
 
-def _order(method: Any, key: Key, potentials: Array, carry: Params, soft: bool) -> tuple:
+def _order(
+    engine: VariationalEngine, key: Key, potentials: Array, carry: Params, soft: bool
+) -> tuple[Graph, Graph | None, Params]:
     """The order, the rank matrix where its gradient is followed, and the carry."""
     if not soft:
         return dagspace.order(potentials), None, carry
-    if method.follow_mask and hasattr(method.relaxation, "permutation"):
-        permutation, carry = method.relaxation.permutation(potentials, carry)
+    sorted_ranks = engine.relaxation.permutation(potentials, carry) if engine.follow_mask else None
+    if sorted_ranks is not None:
+        permutation, carry = sorted_ranks
         return dagspace.order_of(permutation), permutation, carry
-    order, carry = method.relaxation(key, potentials, carry)
+    order, carry = engine.relaxation(key, potentials, carry)
     return order, None, carry

@@ -1,4 +1,4 @@
-"""From the buffer of a finished run to one Posterior a data set."""
+"""From the buffer of a finished run to one Posterior per data set."""
 
 import math
 from collections.abc import Sequence
@@ -15,40 +15,41 @@ from bayesdag.model.energy import Energy
 from bayesdag.model.scm import SCM
 from bayesdag.posterior import Posterior
 from bayesdag.runs.loop import RunState
-from bayesdag.sgmcmc.chains import ChainContext, on_cpu, over_chains, tiled
+from bayesdag.sgmcmc.chains import DataContext, on_cpu, over_chains, tiled
+from bayesdag.sgmcmc.engine import Engine
 from bayesdag.types import Array, Params
 
 _ROWS_AT_ONCE = 512
-_MANY_EDGES = 3.0  # a variable
+_MANY_EDGES = 3.0  # per variable
 
 
 def posteriors(
-    method: Any, done: RunState, datasets: Sequence[Dataset], context: ChainContext
+    engine: Engine, done: RunState, datasets: Sequence[Dataset], context: DataContext
 ) -> list[Posterior]:
     """The draws of every data set; leading dimensions become (chain, draw)."""
-    clipped = np.asarray(jax.vmap(method.clipped_share)(done.state))
+    clipped = np.asarray(jax.vmap(engine.clipped_share)(done.state))
     found = []
     for k, data in enumerate(datasets):
         draws = jax.tree.map(lambda x, k=k: x[:, k].swapaxes(0, 1), done.draws)
         own = context._replace(x=context.x[k], counted=context.counted[k])
-        log_joint = _log_joint(method.energy, draws, own)
+        log_joint = _log_joint(engine.energy, draws, own)
         graphs, stats = draws.pop("graph"), draws.pop("stats", None)
         found.append(
             posterior.from_draws(
                 np.asarray(graphs),
-                SCM(method.mechanism, method.noise, data.scaling),
+                SCM(engine.mechanism, engine.noise, data.scaling),
                 jax.tree.map(np.asarray, draws),
                 data,
                 log_joint=np.asarray(log_joint),
                 stats=stats,
-                provenance=_provenance(method, float(clipped[k]), _edges_a_variable(graphs)),
+                provenance=_provenance(engine, float(clipped[k]), _edges_per_variable(graphs)),
             )
         )
     return found
 
 
 @partial(jax.jit, static_argnums=0)
-def _log_joint(energy: Energy, draws: Params, context: ChainContext) -> Array:
+def _log_joint(energy: Energy, draws: Params, context: DataContext) -> Array:
     """-U of each draw on all rows: the mini-batch estimates of the run are too noisy."""
     n = context.x.shape[0]
     batch = tiled(context, jnp.arange(n), math.ceil(n / _ROWS_AT_ONCE), correct=False)
@@ -64,51 +65,43 @@ def _log_joint(energy: Energy, draws: Params, context: ChainContext) -> Array:
     return over_chains(of_chain, one_by_one=on_cpu())(draws)
 
 
-def _edges_a_variable(graphs: Array) -> float:
+def _edges_per_variable(graphs: Array) -> float:
     return float(np.asarray(graphs).sum(axis=(2, 3)).mean() / graphs.shape[-1])
 
 
-def _provenance(method: Any, clipped: float, edges_a_variable: float) -> dict[str, Any]:
+def _provenance(engine: Engine, clipped: float, edges_per_variable: float) -> dict[str, Any]:
     """Model, prior and temperature in words, and what a reader should know."""
-    of_potentials, of_params = method.temperatures
-    if method.sparsity is None:
-        prior = f"order-modular: {method.prior.describe()}"
+    if engine.sparsity is None:
+        prior = f"order-modular: {engine.prior.describe()}"
     else:
-        prior = f"order-modular: every edge costs {method.sparsity:g} nats"
-    notes = []
-    if getattr(method, "order_gradient", True):
-        notes.append(
-            "the gradient of the order is a straight-through estimate, so edge probabilities are "
-            "approximate"
-        )
-    if method.share_edges:
-        notes.append("the chains share one network q(W|p), so they are not fully independent")
-    if getattr(method, "resamples", False):
-        notes.append(
-            "during the warm-up chains that explained the data badly were replaced by copies of "
-            "better ones, so that their agreement later says little"
-        )
-    if of_potentials != of_params:
+        prior = f"order-modular: every edge costs {engine.sparsity:g} nats"
+    return {
+        "model": f"{_kind(engine.mechanism)} functions, {_kind(engine.noise)} noise",
+        "prior": prior,
+        "temperature": engine.temperatures.params,
+        "notes": [*engine.notes(), *_warnings(engine, clipped, edges_per_variable)],
+        "clipped_share": clipped,
+    }
+
+
+def _warnings(engine: Engine, clipped: float, edges_per_variable: float) -> list[str]:
+    """What looks wrong in this run, and what to do about it."""
+    notes, of_potentials = [], engine.temperatures.potentials
+    if of_potentials != engine.temperatures.params:
         notes.append(f"the temperature of the potentials is {of_potentials:g}")
     if clipped > 0:
         notes.append(
             f"mini-batches alone are noisier than the temperature allows in {clipped:.0%} of the "
             "coordinates; a larger batch_size or a smaller step_size would help"
         )
-    if edges_a_variable > _MANY_EDGES:
+    if edges_per_variable > _MANY_EDGES:
         notes.append(
-            f"{edges_a_variable:.1f} edges a variable usually mean that no good order was found: "
-            "under a wrong one extra edges explain the data; compare with method collapsed, or "
-            "set sparsity"
+            f"{edges_per_variable:.1f} edges per variable usually mean that no good order was "
+            "found: under a wrong order extra edges explain the data; compare with method "
+            "collapsed, or set sparsity"
         )
-    return {
-        "model": f"{_kind(method.mechanism)} functions, {_kind(method.noise)} noise",
-        "prior": prior,
-        "temperature": of_params,
-        "notes": notes,
-        "clipped_share": clipped,
-    }
+    return notes
 
 
-def _kind(plugin: Any) -> str:
+def _kind(plugin: object) -> str:
     return type(plugin).__name__

@@ -4,7 +4,7 @@ The expectation is over W ~ p(W|W̃) and factors over the nodes, because given a
 functions a node's likelihood depends on its own column of W alone. So every estimate is made
 node by node, from the same few masks: d problems of size d instead of one of size d².
 No estimate of the gradient of a logarithm is unbiased at a finite number of masks; how much
-each of these is off, and how noisy it is, is measured in `experiments/joint.py`.
+each of these is off, and how noisy it is, is measured by `bayesdag bench joint`.
 """
 
 from dataclasses import dataclass
@@ -14,6 +14,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Float, Int
 
+from bayesdag.posterior.estimates import kish_ess
 from bayesdag.types import Array, Key, Mask
 
 Logits = Float[Array, "d d"]
@@ -126,8 +127,8 @@ def columns(masks: Float[Array, "s d d"], chosen: Int[Array, " d"]) -> Mask:
 
 
 def effective_number(log_terms: LogTerms) -> Float[Array, " d"]:
-    """Masks that count for each node: 1 / Σ weight²."""
-    return 1 / (node_weights(log_terms) ** 2).sum(axis=0)
+    """Masks that count for each node (Kish)."""
+    return jnp.asarray(kish_ess(node_weights(log_terms), axis=0))
 
 
 def choose(key: Key, log_terms: LogTerms) -> Int[Array, " d"]:

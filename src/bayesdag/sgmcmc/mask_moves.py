@@ -16,7 +16,7 @@ from jaxtyping import Float
 
 from bayesdag.sgmcmc import mask_gradients
 from bayesdag.sgmcmc.mask_gradients import MaskDraws, MaskGradient, SelfNormalised
-from bayesdag.sgmcmc.node_energies import NodeEnergies, Place
+from bayesdag.sgmcmc.node_energies import ChainContext, NodeEnergies
 from bayesdag.types import Array, Key, Mask, Sampler
 
 
@@ -37,26 +37,26 @@ class AveragedMasks:
     retains: ClassVar[bool] = False
 
     def __call__(
-        self, key: Key, logits: Any, mask: Mask, place: Place, sampler: Sampler, scale: float
+        self, key: Key, logits: Any, mask: Mask, chain: ChainContext, sampler: Sampler, scale: float
     ) -> tuple[Any, Mask]:
         """The logits some steps further, and the columns that the data chose last."""
         for key_step in jax.random.split(key, self.num_steps):
             key_draw, key_move = jax.random.split(key_step)
-            draws = self._draws(key_draw, logits.position, place)
+            draws = self._draws(key_draw, logits.position, chain)
             grad = logits.position / scale**2 - self.estimate(logits.position, draws)
             logits = sampler.step(key_move, logits, grad)
             mask = mask_gradients.columns(draws.masks, draws.chosen)
         return logits, mask
 
-    def _draws(self, key: Key, logits: Array, place: Place) -> MaskDraws:
+    def _draws(self, key: Key, logits: Array, chain: ChainContext) -> MaskDraws:
         key_masks, key_choice = jax.random.split(key)
         noise, masks = mask_gradients.draw(key_masks, logits, self.num_masks)
-        log_terms = place.log_terms(masks)
+        log_terms = chain.log_terms(masks)
         chosen = mask_gradients.choose(key_choice, log_terms)
         slope = jnp.zeros_like(logits)
         if self.estimate.needs_slope:
-            graph = place.graph(mask_gradients.columns(masks, chosen))
-            slope = -place.slope(graph) * place.free()
+            graph = chain.graph(mask_gradients.columns(masks, chosen))
+            slope = -chain.slope(graph) * chain.free()
         return MaskDraws(noise, masks, log_terms, chosen, slope)
 
 
@@ -77,31 +77,35 @@ class Flips:
     retains: ClassVar[bool] = True
 
     def __call__(
-        self, key: Key, logits: Any, mask: Mask, place: Place, sampler: Sampler, scale: float
+        self, key: Key, logits: Any, mask: Mask, chain: ChainContext, sampler: Sampler, scale: float
     ) -> tuple[Any, Mask]:
         """The logits as they were, because they are integrated out, and the new mask."""
         del sampler, scale
-        free, energies = place.free(), None
+        free, energies = chain.free(), None
         # One draw for everything: each further one would take long to compile.
         uniform = jax.random.uniform(key, (self.num_moves, 3, *mask.shape), minval=1e-7)
         mask = jnp.where(free > 0, mask, (uniform[0, 0] < 0.5).astype(mask.dtype))
         for numbers in uniform:
-            mask, energies = _flip(numbers, mask, free, place, energies)
+            mask, energies = _flip(numbers, mask, free, chain, energies)
         return logits, mask
 
 
 def _flip(
-    uniform: Float[Array, "3 d d"], mask: Mask, free: Mask, place: Place, now: NodeEnergies | None
+    uniform: Float[Array, "3 d d"],
+    mask: Mask,
+    free: Mask,
+    chain: ChainContext,
+    now: NodeEnergies | None,
 ) -> tuple[Mask, NodeEnergies]:
     """The mask after one proposal to each column, and its energies."""
     entries = _entries(uniform[1], uniform[2, 0] < 0.5, free)
     proposed = jnp.abs(mask - entries)
     if now is None:
-        both = place.evaluate(place.graphs(jnp.stack([mask, proposed])))
+        both = chain.evaluate(chain.graphs(jnp.stack([mask, proposed])))
     else:
-        then = place.evaluate(place.graphs(proposed[None]))
+        then = chain.evaluate(chain.graphs(proposed[None]))
         both = NodeEnergies(*map(lambda *pair: jnp.concatenate(pair), now, then))
-    take = place.accepted(uniform[2, 1], both)
+    take = chain.accepted(uniform[2, 1], both)
     mask = jnp.where(take[None, :] > 0, proposed, mask)
     chosen = [jnp.where(take > 0, leaf[1:].T, leaf[:1].T).T for leaf in both]
     return mask, NodeEnergies(*chosen)

@@ -35,7 +35,7 @@ class NodeEnergies(NamedTuple):
         return self.data.sum(axis=1) + self.structure
 
 
-class Place(NamedTuple):
+class ChainContext(NamedTuple):
     """Where one chain stands while its graph moves.
 
     Attributes:
@@ -143,11 +143,11 @@ def chain_context(
     support: Support,
     batch: Batch,
     temperature: float | Array = 1.0,
-) -> Place:
+) -> ChainContext:
     """Where a chain stands, with the component of the structure prior drawn anew."""
     order = dagspace.order(potentials)
     component = draw_component(key, energy, dagspace.confine(mask, support) * order)
-    return Place(energy, order, params, component, support, batch, temperature)
+    return ChainContext(energy, order, params, component, support, batch, temperature)
 
 
 def draw_component(key: Key, energy: Energy, graph: Graph) -> Int[Array, ""]:

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 from jaxtyping import Float, Int
 
 from bayesdag.sgmcmc.dagspace import order
-from bayesdag.sgmcmc.node_energies import Place, with_changes
+from bayesdag.sgmcmc.node_energies import ChainContext, with_changes
 from bayesdag.types import Array, Key, Mask, Params, Potentials
 
 _EDGE_LEAVES = ("weights", "edges")  # parameters of mechanisms that belong to one edge each
@@ -37,38 +37,38 @@ class Pairs(NamedTuple):
 
 
 def swap(
-    key: Key, potentials: Potentials, mask: Mask, place: Place
-) -> tuple[Potentials, Mask, Place]:
-    """Potentials, mask and place after one proposal to each of about d/2 pairs."""
-    params, d = place.params, mask.shape[0]
+    key: Key, potentials: Potentials, mask: Mask, chain: ChainContext
+) -> tuple[Potentials, Mask, ChainContext]:
+    """Potentials, mask and chain after one proposal to each of about d/2 pairs."""
+    params, d = chain.params, mask.shape[0]
     # One draw for everything: each further one would take long to compile.
     uniform = jax.random.uniform(key, (3, d, d), minval=1e-7)
-    pairs = _propose(uniform, place)
+    pairs = _propose(uniform, chain)
     nobody = jnp.zeros_like(potentials)
-    there = place._replace(order=order(potentials[pairs.partner]))
+    there = chain._replace(order=order(potentials[pairs.partner]))
     carried = jnp.where(pairs.carried > 0, mask.T, mask)
     changes = [_exchange(params, pairs, take) for take in (nobody, nobody + 1)]
-    energies = place.evaluate(
-        jnp.stack([place.graph(mask), there.graph(carried)]),
+    energies = chain.evaluate(
+        jnp.stack([chain.graph(mask), there.graph(carried)]),
         jax.tree.map(lambda *leaves: jnp.stack(leaves), *changes),
     )
     pooled = pairs.swapped + jnp.eye(d, dtype=mask.dtype)
-    take = place.accepted(uniform[2, 1], energies, pooled)
+    take = chain.accepted(uniform[2, 1], energies, pooled)
     potentials = jnp.where(take > 0, potentials[pairs.partner], potentials)
     mask = jnp.where(take[:, None] * pairs.carried > 0, mask.T, mask)
     params = with_changes(params, _exchange(params, pairs, take))
-    return potentials, mask, place._replace(order=order(potentials), params=params)
+    return potentials, mask, chain._replace(order=order(potentials), params=params)
 
 
-def _propose(uniform: Float[Array, "3 d d"], place: Place) -> Pairs:
-    """Every second pair of neighbours, save those that a required edge holds in place."""
-    d, dtype = place.order.shape[0], place.order.dtype
-    rank = place.order.sum(axis=0).astype(jnp.int32)  # number of nodes above
+def _propose(uniform: Float[Array, "3 d d"], chain: ChainContext) -> Pairs:
+    """Every second pair of neighbours, save those that a required edge holds in chain."""
+    d, dtype = chain.order.shape[0], chain.order.dtype
+    rank = chain.order.sum(axis=0).astype(jnp.int32)  # number of nodes above
     offset = (uniform[2, 0, 0] < 0.5).astype(jnp.int32)
     other = ((rank - offset) ^ 1) + offset
-    held = place.support.required + place.support.required.T > 0
+    held = chain.support.required + chain.support.required.T > 0
     swapped = (other[:, None] == rank[None, :]) & ~held
-    reversible = place.support.allowed * place.support.allowed.T > 0
+    reversible = chain.support.allowed * chain.support.allowed.T > 0
     carried = swapped & reversible & _symmetric(uniform[0] < 0.5)
     scaled = (carried & _symmetric(uniform[1] < 0.5)).any(axis=1)
     partner = jnp.where(swapped.any(axis=1), jnp.argmax(swapped, axis=1), jnp.arange(d))

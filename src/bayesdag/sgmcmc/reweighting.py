@@ -27,7 +27,7 @@ def graphs(
     keys: Keys,
     energy: Energy,
     draws: Params,
-    context: chains.ChainContext,
+    context: chains.DataContext,
     num_masks: int,
     scale: float | None,
 ) -> Params:
@@ -47,7 +47,7 @@ def graphs(
     indices = jnp.arange(num_draws)
 
     def one_set(key: Key, x: Array, counted: Array, own: Params) -> Params:
-        here = chains.ChainContext(x, counted, context.support)
+        here = chains.DataContext(x, counted, context.support)
 
         def one_draw(index: Array, of_chains: Params) -> Params:
             # By index, so that more draws leave the first ones as they are.
@@ -64,7 +64,7 @@ def graphs(
 
 def _choose(
     energy: Energy,
-    context: chains.ChainContext,
+    context: chains.DataContext,
     num_masks: int,
     scale: float | None,
     key: Key,
@@ -81,8 +81,8 @@ def _choose(
         masks = jnp.concatenate([kept[None], masks])
     params = {name: draw[name] for name in ("mechanism", "noise")}
     potentials, support = draw["potentials"], context.support
-    place = chain_context(key_component, energy, potentials, kept, params, support, batch)
-    log_terms = place.log_terms(masks)
+    chain = chain_context(key_component, energy, potentials, kept, params, support, batch)
+    log_terms = chain.log_terms(masks)
     chosen = mask_gradients.choose(key_choice, log_terms)
     mask = dagspace.confine(mask_gradients.columns(masks, chosen), support)
     effective = mask_gradients.effective_number(log_terms)
@@ -90,6 +90,6 @@ def _choose(
         **draw,
         "logits": logits,
         "mask": mask.astype(jnp.int8),
-        "graph": (mask * place.order).astype(jnp.int8),
+        "graph": (mask * chain.order).astype(jnp.int8),
         "stats": {"effective_masks": effective.mean(), "least_effective_masks": effective.min()},
     }

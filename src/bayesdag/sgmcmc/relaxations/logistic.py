@@ -29,6 +29,10 @@ class Logistic:
         soft, carry = self.relaxed(potentials, carry)
         return hard + (soft - jax.lax.stop_gradient(soft)), carry
 
+    def permutation(self, potentials: Potentials, carry: None) -> None:
+        """None: pairs are compared, nothing is sorted."""
+        del potentials, carry
+
     def relaxed(self, potentials: Potentials, carry: None) -> tuple[Graph, None]:
         """The soft order, zero on the diagonal, and its own gradient."""
         difference = (potentials[:, None] - potentials[None, :]) / self.temperature

@@ -19,14 +19,14 @@ class AdamSGHMCState(NamedTuple):
         momentum: `r`.
         second_moment: `V`, moving average of the squared gradient.
         grad_variance: moving average of the variance that mini-batches give the gradient.
-        count: steps so far.
+        num_steps: steps so far.
     """
 
     position: Params
     momentum: Vector
     second_moment: Vector
     grad_variance: Vector
-    count: Int[Array, ""]
+    num_steps: Int[Array, ""]
 
 
 @dataclass(frozen=True)
@@ -91,11 +91,11 @@ class AdamSGHMC:
         gain = self._gain(moment)
         spread = state.grad_variance
         if grad_variance is not None:
-            spread = smooth(spread, flatten(grad_variance)[0], self.moment_decay, state.count)
+            spread = smooth(spread, flatten(grad_variance)[0], self.moment_decay, state.num_steps)
         noise = jnp.sqrt(self._noise_variance(gain, spread)) * normal(key, position)
         momentum = self.momentum_decay * state.momentum - self.step_size * gain * slope + noise
         position = position + self.step_size * gain * momentum
-        return AdamSGHMCState(restore(position), momentum, moment, spread, state.count + 1)
+        return AdamSGHMCState(restore(position), momentum, moment, spread, state.num_steps + 1)
 
     def clipped_share(self, state: AdamSGHMCState) -> Array:
         """Share of coordinates where mini-batches alone are noisier than the target."""
@@ -105,7 +105,7 @@ class AdamSGHMC:
     def _second_moment(self, state: AdamSGHMCState, slope: Vector) -> Vector:
         decay: float | Array = self.moment_decay
         if self.num_adapt is not None:
-            decay = jnp.where(state.count < self.num_adapt, self.moment_decay, 1.0)
+            decay = jnp.where(state.num_steps < self.num_adapt, self.moment_decay, 1.0)
         return decay * state.second_moment + (1 - decay) * slope**2
 
     def _gain(self, second_moment: Array) -> Array:

@@ -16,12 +16,12 @@ class SGLDState(NamedTuple):
     Attributes:
         position: the unknowns, a tree.
         grad_variance: moving average of the variance that mini-batches give the gradient.
-        count: steps so far.
+        num_steps: steps so far.
     """
 
     position: Params
     grad_variance: Vector
-    count: Int[Array, ""]
+    num_steps: Int[Array, ""]
 
 
 @dataclass(frozen=True)
@@ -59,10 +59,10 @@ class SGLD:
         position, restore = flatten(state.position)
         spread = state.grad_variance
         if grad_variance is not None:
-            spread = smooth(spread, flatten(grad_variance)[0], self.moment_decay, state.count)
+            spread = smooth(spread, flatten(grad_variance)[0], self.moment_decay, state.num_steps)
         noise = jnp.sqrt(self._noise_variance(spread)) * normal(key, position)
         position = position - self.step_size * flatten(grad)[0] + noise
-        return SGLDState(restore(position), spread, state.count + 1)
+        return SGLDState(restore(position), spread, state.num_steps + 1)
 
     def clipped_share(self, state: SGLDState) -> Array:
         """Share of coordinates where mini-batches alone are noisier than the target."""

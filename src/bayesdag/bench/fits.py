@@ -1,0 +1,123 @@
+"""A method on data sets with a known truth: fitted, judged and timed."""
+
+import resource
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from bayesdag import fitting
+from bayesdag.bench.judging import against_exact, against_truth, by_draw
+from bayesdag.bench.monitors import RunClock, StartAt, Watch
+from bayesdag.bench.suite import BASELINES, Trial
+from bayesdag.datasets import Benchmark
+from bayesdag.knowledge import Constraints
+from bayesdag.posterior import Posterior
+from bayesdag.types import Method, Monitor
+
+
+@dataclass(frozen=True)
+class Fit:
+    """Fits a method and measures what it found, how long it took and how much memory.
+
+    Attributes:
+        method: a method, or the name of one.
+        references: exact methods, by name: distances of the edge probabilities to theirs.
+        from_truth: chains start at the true graph (methods that move chains).
+        by_epoch: also what the chains held at every draw, by epoch.
+    """
+
+    method: str | Method
+    references: Mapping[str, Method] = field(default_factory=dict)
+    from_truth: bool = False
+    by_epoch: bool = False
+
+    @property
+    def together(self) -> bool:
+        """Data sets of one shape are fitted in one compiled run where the method can."""
+        return hasattr(self.built(), "fit_many")
+
+    def built(self) -> Method:
+        """The method object."""
+        return fitting.build_method(self.method)
+
+    def lacking(self) -> str | None:
+        """Nothing: a method of this package runs wherever the package does."""
+        return None
+
+    def measure(self, trials: list[Trial]) -> list[dict[str, Any]]:
+        """Quality and time on every data set."""
+        sources = [trial.dataset(trial.seed) for trial in trials]
+        clock = RunClock()
+        wall, cpu = time.perf_counter(), time.process_time()
+        found = self._posteriors(trials, sources, clock)
+        spent = {
+            "seconds": (time.perf_counter() - wall) / len(trials),
+            "cpu": (time.process_time() - cpu) / len(trials),
+            "memory_gb": peak_memory() / 1e9,
+            **clock.measures(),
+        }
+        return [self._judged(p, s) | spent for p, s in zip(found, sources, strict=True)]
+
+    def _posteriors(
+        self, trials: list[Trial], sources: list[Benchmark], clock: RunClock
+    ) -> list[Posterior]:
+        """Data sets of different shapes, and methods that take one, go one by one."""
+        shapes = {source.train.values.shape for source in sources}
+        if self.together and len(shapes) == 1:
+            return self._fit_many(trials, sources, clock)
+        found = []
+        for trial, source in zip(trials, sources, strict=True):
+            watch = self._watch([source], clock)
+            found.append(fitting.fit(source.train, self.method, seed=trial.seed, monitor=watch))
+        return found
+
+    def _fit_many(
+        self, trials: list[Trial], sources: list[Benchmark], clock: RunClock
+    ) -> list[Posterior]:
+        method: Any = self.built()
+        datasets = [source.train for source in sources]
+        keys = jnp.stack([jax.random.key(trial.seed) for trial in trials])
+        free = Constraints.free(datasets[0].names)
+        return method.fit_many(keys, datasets, free, self._watch(sources, clock))
+
+    def _watch(self, sources: list[Benchmark], clock: RunClock) -> Monitor | None:
+        if not self.together:
+            return None
+        start = StartAt([source.graph for source in sources]) if self.from_truth else None
+        return Watch(clock, start)
+
+    def _judged(self, posterior: Posterior, source: Benchmark) -> dict[str, Any]:
+        measures = against_truth(self.built(), posterior, source)
+        measures["dataset"] = source.provenance.get("dataset")
+        for name, method in self.references.items():
+            measures |= against_exact(name, method, posterior, source.train)
+        if self.by_epoch:
+            method: Any = self.built()
+            epoch = -(-source.train.num_rows // method.batch_size)
+            measures["series"] = by_draw(posterior, source, method, epoch)
+        return measures
+
+
+def with_baselines(
+    methods: Mapping[str, str | Method],
+    references: Mapping[str, Method] | None = None,
+    from_truth: bool = False,
+) -> dict[str, Fit]:
+    """A `Fit` of every method, and of every baseline that a result must beat."""
+    known = references or {}
+    fits = {name: Fit(method, known, from_truth) for name, method in methods.items()}
+    return fits | {name: Fit(name, known) for name in BASELINES}
+
+
+def peak_memory() -> float:
+    """Most bytes that the accelerator, or else this process, has held."""
+    stats = jax.devices()[0].memory_stats() or {}
+    kilobytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    unit = 1 if sys.platform == "darwin" else 1024
+    return float(stats.get("peak_bytes_in_use", 0)) or float(np.multiply(kilobytes, unit))

@@ -1,0 +1,155 @@
+"""Runners other than a fit: other packages, commands, and functions that are timed."""
+
+import os
+import pkgutil
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bayesdag import metrics
+from bayesdag.bench.judging import BINS, UNSURE, outcomes
+from bayesdag.bench.suite import Trial
+from bayesdag.datasets import Benchmark
+from bayesdag.errors import InputError
+from bayesdag.graphs import cpdag
+
+EXTERNAL = Path(__file__).parent / "external"
+OPPONENTS = "BAYESDAG_OPPONENTS"
+
+
+@dataclass(frozen=True)
+class _OneByOne:
+    """A runner of single trials."""
+
+    @property
+    def together(self) -> bool:
+        """One trial at a time."""
+        return False
+
+    def lacking(self) -> str | None:
+        """Nothing."""
+        return None
+
+    def measure(self, trials: list[Trial]) -> list[dict[str, Any]]:
+        """Measures of each trial."""
+        return [self._one(trial) for trial in trials]
+
+    def _one(self, trial: Trial) -> dict[str, Any]:
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Opponent(_OneByOne):
+    """A method of another package, in the interpreter that BAYESDAG_OPPONENTS names.
+
+    That interpreter: pip install "numpy<2" sumu causal-learn.
+
+    Attributes:
+        name: "boss" or "gadget".
+        settings: handed to the program; a penalty "matched" is that of BIC plus the log prior
+            odds of an edge at the true density, per half logarithm of the number of rows.
+    """
+
+    name: str = "boss"
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def lacking(self) -> str | None:
+        """The interpreter, unless it is named."""
+        what = 'an interpreter with "numpy<2", sumu and causal-learn'
+        return None if os.environ.get(OPPONENTS) else f"set {OPPONENTS} to {what}"
+
+    def _one(self, trial: Trial) -> dict[str, Any]:
+        source = trial.dataset(trial.seed)
+        with tempfile.TemporaryDirectory() as folder:
+            given, found = Path(folder, "given.npz"), Path(folder, "found.npz")
+            np.savez(given, x=source.train.scaled)
+            words = [f"{key}={value}" for key, value in self._matched(source).items()]
+            program = [os.environ[OPPONENTS], str(EXTERNAL / "opponents.py"), self.name]
+            _call([*program, str(given), str(found), *words])
+            with np.load(found) as file:
+                return _opponent_measures(dict(file), source.graph)
+
+    def _matched(self, source: Benchmark) -> dict[str, Any]:
+        if self.settings.get("penalty") != "matched":
+            return dict(self.settings)
+        num_rows, d = source.train.values.shape
+        density = float(source.graph.sum()) / (d * (d - 1) / 2)
+        return {**self.settings, "penalty": 0.5 + np.log(1 / density - 1) / np.log(num_rows)}
+
+
+def _opponent_measures(found: dict[str, np.ndarray], truth: np.ndarray) -> dict[str, Any]:
+    edge = found["edge"]
+    measures: dict[str, Any] = {
+        "seconds": float(found["seconds"]),
+        "cpu": float(found["cpu"]),
+        "brier": metrics.brier(edge, truth),
+        "auprc": metrics.auprc(edge, truth),
+        "auroc": metrics.auroc(edge, truth),
+        "log_score": metrics.log_score(edge, truth),
+        "expected_num_edges": float(edge.sum()),
+        "unsure": outcomes(edge, truth, UNSURE),
+        "reliability": outcomes(edge, truth, BINS),
+    }
+    if "graphs" in found:
+        measures["expected_shd"] = metrics.expected_shd(found["graphs"], truth)
+        measures["expected_cpdag_shd"] = metrics.expected_cpdag_shd(found["graphs"], truth)
+    if "cpdag" in found:
+        measures["expected_cpdag_shd"] = float(metrics.shd(found["cpdag"], cpdag(truth)))
+    return measures
+
+
+@dataclass(frozen=True)
+class Command(_OneByOne):
+    """A command of this package, timed as its user sees it, start-up included."""
+
+    arguments: tuple[str, ...] = ()
+
+    def _one(self, trial: Trial) -> dict[str, Any]:
+        del trial
+        return timed(lambda: _call([sys.executable, *self.arguments]))
+
+
+@dataclass(frozen=True)
+class Call(_OneByOne):
+    """A function of the seed that returns its own measures.
+
+    Attributes:
+        function: "module:name" below `bayesdag.bench`; plain data, so that a stamp can hold it.
+        arguments: besides the seed.
+    """
+
+    function: str = ""
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+
+    def _one(self, trial: Trial) -> dict[str, Any]:
+        function = pkgutil.resolve_name(f"bayesdag.bench.{self.function}")
+        return function(trial.seed, **self.arguments)
+
+
+def timed(task: Callable[[], object]) -> dict[str, float]:
+    """Wall and CPU seconds, those of child processes included."""
+    wall, cpu = time.perf_counter(), _cpu_seconds()
+    task()
+    return {"seconds": time.perf_counter() - wall, "cpu": _cpu_seconds() - cpu}
+
+
+def _cpu_seconds() -> float:
+    usage = [resource.getrusage(w) for w in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(u.ru_utime + u.ru_stime for u in usage)
+
+
+def _call(command: list[str]) -> str:
+    """What a program prints; its last words are the error where it fails."""
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        last = (done.stderr.strip().splitlines() or ["no message"])[-1]
+        raise InputError(f"{Path(command[1]).name} ended with code {done.returncode}: {last}")
+    return done.stdout

@@ -1,0 +1,1 @@
+"""Suites: one file each, found by name."""

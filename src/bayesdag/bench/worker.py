@@ -1,0 +1,123 @@
+"""A process of its own for the cells: it can be stopped, and may break without loss."""
+
+import multiprocessing
+import os
+import time
+import traceback
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from multiprocessing.connection import Connection
+from typing import Any, NamedTuple
+
+from bayesdag.bench.cells import Status
+from bayesdag.bench.suite import Runner, Trial
+
+_SINGLE = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
+_STARTING = 300.0  # seconds to import everything
+
+
+class Outcome(NamedTuple):
+    """What became of some trials: measures of each, or why there are none."""
+
+    status: Status
+    measures: list[dict[str, Any]]
+    error: str
+    seconds: float
+    stamp: dict[str, Any]
+
+
+class Worker:
+    """Measures trials in a child process, which is started again after it was lost."""
+
+    def __init__(self, one_thread: bool = False) -> None:
+        self.one_thread = one_thread
+        self._process: Any = None
+        self._pipe: Any = None
+        self._stamp: dict[str, Any] = {}
+
+    def __enter__(self) -> "Worker":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def measure(self, runner: Runner, trials: list[Trial], limit: float) -> Outcome:
+        """The measures, or what went wrong, within `limit` seconds."""
+        try:
+            self._start()
+        except (EOFError, OSError) as error:
+            return self._lost(f"the worker did not start ({error})", 0.0)
+        started = time.monotonic()
+        self._pipe.send((runner, trials))
+        if not self._pipe.poll(limit):
+            self.stop()
+            seconds = time.monotonic() - started
+            return Outcome("out of time", [], f"stopped after {limit:g} s", seconds, self._stamp)
+        try:
+            measures, error = self._pipe.recv()
+        except EOFError:
+            self._process.join()
+            code = self._process.exitcode
+            return self._lost(f"the process ended with code {code}", time.monotonic() - started)
+        seconds = time.monotonic() - started
+        return Outcome("failed" if error else "done", measures, error, seconds, self._stamp)
+
+    def stop(self) -> None:
+        """End the process; the next trial starts another."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.join()
+            self._pipe.close()
+            self._process = None
+
+    def _lost(self, error: str, seconds: float) -> Outcome:
+        self.stop()
+        return Outcome("failed", [], error, seconds, self._stamp)
+
+    def _start(self) -> None:
+        if self._process is not None:
+            return
+        context = multiprocessing.get_context("spawn")
+        self._pipe, theirs = context.Pipe()
+        self._process = context.Process(target=_serve, args=(theirs,), daemon=True)
+        with _flags(self.one_thread):
+            self._process.start()
+        theirs.close()  # so that the end of the process is the end of the pipe
+        if not self._pipe.poll(_STARTING):
+            raise OSError(f"no answer within {_STARTING:g} s")
+        self._stamp = self._pipe.recv()
+
+
+@contextmanager
+def _flags(one_thread: bool) -> Iterator[None]:
+    """XLA reads its flags when a process starts."""
+    before = os.environ.get("XLA_FLAGS")
+    if one_thread:
+        os.environ["XLA_FLAGS"] = f"{_SINGLE} {before or ''}".strip()
+    try:
+        yield
+    finally:
+        if before is not None:
+            os.environ["XLA_FLAGS"] = before
+        elif one_thread:
+            del os.environ["XLA_FLAGS"]
+
+
+def _serve(pipe: Connection) -> None:
+    """Measure what comes through the pipe until it is closed."""
+    from bayesdag.bench.stamps import provenance
+    from bayesdag.errors import BayesdagWarning
+
+    warnings.simplefilter("ignore", BayesdagWarning)  # said of every benchmark
+    pipe.send(provenance())
+    while True:
+        try:
+            runner, trials = pipe.recv()
+        except EOFError:
+            return
+        try:
+            pipe.send((runner.measure(trials), ""))
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is the cell's result
+            words = "".join(traceback.format_exception_only(error)).strip()
+            pipe.send(([], words))

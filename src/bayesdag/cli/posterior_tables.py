@@ -1,0 +1,109 @@
+"""What a posterior says, as the commands show it: edges, paths, blankets, and the verdicts."""
+
+from typing import TYPE_CHECKING, Any
+
+from bayesdag.cli.output import print_json, print_table, say
+
+if TYPE_CHECKING:
+    import pandas
+
+    from bayesdag.posterior import Posterior
+    from bayesdag.posterior.check_result import Check
+
+# Edges above this are counted where the table does not reach them.
+PROBABLE = 0.95
+RANKING = (
+    "edges of equal probability are ranked by evidence: the log likelihood that is lost without "
+    "the cause (in nats, approximate)"
+)
+
+
+def print_posterior(
+    posterior: "Posterior", top: int, as_json: bool, checked: "Check | None" = None
+) -> None:
+    """Whether the model fits, its edges, and what the chains say of one another."""
+    edges = posterior.edge_table(top, with_error=True, with_evidence=True)
+    found, fit = posterior.diagnostics(), checked or posterior.checked
+    described = posterior.describe()
+    if posterior.checked is not None:
+        described = described[len(posterior.checked.lines()) :]  # said above the edges
+    if as_json:
+        shown = {
+            "edges": edges.to_dict("records"),
+            "num_edges_above_0.95": _num_probable(posterior),
+            "diagnostics": found.summary(),
+            "provenance": posterior.provenance,
+        }
+        print_json(shown if fit is None else {"check": fit.summary(), **shown})
+        return
+    for line in fit.lines() if fit is not None else []:
+        say(line)
+    _print_edges(posterior, edges)
+    if found.comparable:
+        print_table(found.table(), title="Do the chains agree?")
+    for line in [*described, f"chains: {found.verdict}"]:
+        say(line)
+    if checked is not None:
+        print_table(checked.table(), title="Misfit of each variable in nats per row")
+
+
+def print_questions(
+    posterior: "Posterior", variable: str | None, wanted: set[str], top: int, as_json: bool
+) -> None:
+    """Tables about one variable, or about all: `wanted` are edges, paths and blanket."""
+    makers = {"edges": _edges_of, "paths": _paths, "blanket": _blanket}
+    tables: dict[str, tuple[str, Any]] = {}
+    for kind, make in makers.items():
+        if kind in wanted:
+            tables |= make(posterior, variable, top)
+    if as_json:
+        print_json({name: table.to_dict("records") for name, (_, table) in tables.items()})
+        return
+    for title, table in tables.values():
+        print_table(table, title=title)
+
+
+def _edges_of(posterior: "Posterior", variable: str, top: int) -> dict[str, tuple[str, Any]]:
+    edges = posterior.edge_table(with_error=True, variable=variable)
+    into, out_of = edges[edges["target"] == variable], edges[edges["source"] == variable]
+    return {
+        "into": (f"Edges into {variable}", into.head(top)),
+        "out_of": (f"Edges out of {variable}", out_of.head(top)),
+    }
+
+
+def _paths(posterior: "Posterior", variable: str | None, top: int) -> dict[str, tuple[str, Any]]:
+    from bayesdag.posterior.graph_queries import pair_table
+
+    found = posterior.path_probabilities().to_numpy()
+    title = f"Causes and effects{_of(variable)}: directed paths, direct or not"
+    return {"paths": (title, pair_table(found, posterior.names, variable, top))}
+
+
+def _blanket(posterior: "Posterior", variable: str | None, top: int) -> dict[str, tuple[str, Any]]:
+    from bayesdag.posterior.graph_queries import pair_table
+
+    found = posterior.markov_blanket_probabilities().to_numpy()
+    headings = ("variable", "in its blanket") if variable else ("one", "other")
+    title = f"Markov blanket{_of(variable)}: parents, children and their other parents"
+    table = pair_table(found, posterior.names, variable, top, headings=headings, symmetric=True)
+    return {"blanket": (title, table)}
+
+
+def _of(variable: str | None) -> str:
+    return "" if variable is None else f" of {variable}"
+
+
+def _print_edges(posterior: "Posterior", edges: "pandas.DataFrame") -> None:
+    import numpy as np
+
+    print_table(edges.drop(columns="evidence"), title="Most probable edges")
+    more = _num_probable(posterior) - int(np.sum(edges["probability"].to_numpy() > PROBABLE))
+    if more > 0:
+        say(f"and {more} more edge{'s' * (more > 1)} above {PROBABLE:.2f} (--top shows more)")
+    if np.isfinite(edges["evidence"].to_numpy()).sum() > 1:
+        say(RANKING)
+
+
+def _num_probable(posterior: "Posterior") -> int:
+    return int((posterior.edge_matrix() > PROBABLE).sum())

@@ -1,0 +1,81 @@
+"""An equal mixture of posteriors, fitted one after the other: what `bagged` and `averaged` share.
+
+Each member is fitted with a monitor of its own and keeps its own diagnostics: whether the
+chains of one member have mixed is a question about that member alone.
+"""
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from bayesdag.data import Dataset
+from bayesdag.errors import InputError
+from bayesdag.knowledge import Constraints
+from bayesdag.posterior import Posterior, diagnostics, merge
+from bayesdag.types import Key, Method, Monitor, StatusReporter
+
+
+class Member(NamedTuple):
+    """One component of the mixture.
+
+    Attributes:
+        name: shown while it is fitted, and in the result.
+        key: of its random numbers.
+        method: that is fitted.
+        data: that it is fitted to.
+    """
+
+    name: str
+    key: Key
+    method: Method
+    data: Dataset
+
+
+def fit(
+    members: Sequence[Member], knowledge: Constraints, monitor: Monitor | None, note: str
+) -> Posterior:
+    """The mixture in which every member has the same weight; `note` says what it is."""
+    found = [
+        member.method(member.key, member.data, knowledge, _monitor_of(member, monitor))
+        for member in members
+    ]
+    _refuse_different(found)
+    kept = [_record(member, posterior) for member, posterior in zip(members, found, strict=True)]
+    return dataclasses.replace(merge.chained(found), provenance=_provenance(found, kept, note))
+
+
+def common_constraints(methods: Sequence[Method]) -> frozenset[str]:
+    """The kinds of knowledge that all of these methods support."""
+    return frozenset.intersection(*(method.supported_constraints for method in methods))
+
+
+def _monitor_of(member: Member, monitor: Monitor | None) -> Monitor | None:
+    """The monitor of one member: its state is not that of the whole run."""
+    if isinstance(monitor, StatusReporter):
+        monitor.report(member.name)
+    return None
+
+
+def _record(member: Member, posterior: Posterior) -> dict[str, Any]:
+    """What the result says about one member; its chains are judged with it."""
+    told = posterior.provenance
+    judged = diagnostics.member(member.name, posterior.num_chains, told)
+    return {**judged, "model": told["model"], "notes": list(told.get("notes", []))}
+
+
+def _provenance(
+    found: Sequence[Posterior], members: list[dict[str, Any]], note: str
+) -> dict[str, Any]:
+    models = "; ".join(dict.fromkeys(str(member["model"]) for member in members))
+    kept = {name: found[0].provenance[name] for name in ("prior", "temperature")}
+    return {"model": models, **kept, "members": members, "notes": [note]}
+
+
+def _refuse_different(found: Sequence[Posterior]) -> None:
+    for other in found[1:]:
+        if other.model != found[0].model or other.graphs.shape != found[0].graphs.shape:
+            raise InputError(
+                "the methods describe functions and noise differently, or have different "
+                "numbers of chains and draws; average methods that differ in their score's "
+                "settings only"
+            )

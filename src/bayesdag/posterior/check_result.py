@@ -1,0 +1,244 @@
+"""What a check of the model against its rows found, and how it is put in words.
+
+The rule: a misfit counts when it exceeds 0.01 nats per row by more than its standard error, and
+when over all rows it adds up to more than log(k / 0.05) nats, the evidence that chance alone
+would reach in at most about one of twenty tables, with k things checked in each.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import pandas
+
+FEWEST_ROWS = 20  # to judge a variable by
+MATTERS = 0.01  # nats per row
+FALSE_ALARMS = 0.05  # tables with a warning although the model is right
+
+NEURAL = "method 'collapsed' with preset 'neural'"
+
+
+@dataclass(frozen=True)
+class VariableCheck:
+    """How the residuals of one variable differ from what the model says of them.
+
+    Attributes:
+        variable: its name.
+        num_rows: rows that were looked at; cells set by an experimenter have no residual.
+        shape: nats per row that another noise distribution would gain.
+        shape_error: its standard error.
+        dependence: nats per row that the suspect would gain, if residuals might depend on it.
+        dependence_error: its standard error.
+        suspect: the non-descendant that says most about the residuals.
+        is_parent: probability that the suspect is a direct cause.
+        on_residual: whether the suspect's residuals say more than its values.
+        of_spread: whether it says something of their size, rather than of their mean.
+        moments: mean, standard deviation, skewness and excess kurtosis of the residuals' normal
+            scores; 0, 1, 0 and 0 when the noise is the stated one.
+    """
+
+    variable: str
+    num_rows: int
+    shape: float = 0.0
+    shape_error: float = 0.0
+    dependence: float = 0.0
+    dependence_error: float = 0.0
+    suspect: str | None = None
+    is_parent: float = 0.0
+    on_residual: bool = False
+    of_spread: bool = False
+    moments: tuple[float, ...] = (0.0, 1.0, 0.0, 0.0)
+
+
+@dataclass(frozen=True, repr=False)
+class Check:
+    """How well the model fits, variable by variable.
+
+    Attributes:
+        variables: what was found of each.
+        linear: whether the functions of the model are linear.
+        fixed_spread: whether the size of the noise is the same for all rows.
+        gaussian: whether the noise is Gaussian.
+    """
+
+    variables: tuple[VariableCheck, ...]
+    linear: bool
+    fixed_spread: bool
+    gaussian: bool
+
+    def __repr__(self) -> str:
+        return f"<Check of {len(self.variables)} variables: {self.headline}>"
+
+    @property
+    def warnings(self) -> list[str]:
+        """What should not be trusted, in words; empty when the model fits."""
+        return [
+            f"{one.variable}: {words}." for one in self.variables for words in self._misfits(one)
+        ]
+
+    @property
+    def passed(self) -> bool:
+        """Whether no misfit was found."""
+        return not self.warnings
+
+    @property
+    def headline(self) -> str:
+        """The verdict in one sentence."""
+        wrong = [one.variable for one in self.variables if self._misfits(one)]
+        if wrong:
+            return (
+                f"the model does not fit {', '.join(wrong)}: do not trust edges, directions and "
+                "effects that involve them"
+            )
+        few = [one.variable for one in self.variables if one.num_rows < FEWEST_ROWS]
+        if len(few) == len(self.variables):
+            return f"not checked: fewer than {FEWEST_ROWS} rows"
+        unchecked = f" ({', '.join(few)}: too few rows to check)" if few else ""
+        return f"nothing contradicts the model{unchecked}"
+
+    def lines(self) -> list[str]:
+        """The verdict, and each misfit with its likely reason."""
+        return [f"fit: {self.headline}", *(f"  {words}" for words in self.warnings)]
+
+    def verdict(self, variable: str) -> str:
+        """A few words about one variable."""
+        one = next(v for v in self.variables if v.variable == variable)
+        if one.num_rows < FEWEST_ROWS:
+            return f"not checked: {one.num_rows} rows"
+        kinds = {
+            "noise of another shape": self._counts(one, one.shape, one.shape_error),
+            f"residuals depend on {one.suspect}": self._counts(
+                one, one.dependence, one.dependence_error
+            ),
+        }
+        return "; ".join(words for words, found in kinds.items() if found) or "no misfit found"
+
+    def table(self) -> "pandas.DataFrame":
+        """Misfit of every variable in nats per row, with standard errors, and the verdict."""
+        import pandas
+
+        columns = ("variable", "shape", "shape_error", "dependence", "dependence_error")
+        found = {name: [getattr(one, name) for one in self.variables] for name in columns}
+        return pandas.DataFrame(
+            {**found, "verdict": [self.verdict(one.variable) for one in self.variables]}
+        )
+
+    def summary(self) -> dict[str, Any]:
+        """The whole as plain data, from which `from_summary` makes it again."""
+        return {
+            "passed": self.passed,
+            "verdict": self.headline,
+            "warnings": self.warnings,
+            "linear": self.linear,
+            "fixed_spread": self.fixed_spread,
+            "gaussian": self.gaussian,
+            "variables": [
+                asdict(one) | {"moments": list(one.moments), "verdict": self.verdict(one.variable)}
+                for one in self.variables
+            ],
+        }
+
+    def _counts(self, one: VariableCheck, gain: float, error: float) -> bool:
+        evidence = np.log(2 * len(self.variables) / FALSE_ALARMS)
+        return bool(gain - error > MATTERS and gain * one.num_rows > evidence)
+
+    def _misfits(self, one: VariableCheck) -> list[str]:
+        found = []
+        if self._counts(one, one.dependence, one.dependence_error):
+            found.append(self._dependence_in_words(one))
+        if self._counts(one, one.shape, one.shape_error):
+            found.append(self._shape_in_words(one))
+        return found
+
+    def _dependence_in_words(self, one: VariableCheck) -> str:
+        what = "the size of residuals depends" if one.of_spread else "residuals depend"
+        size = f"{one.dependence:.2f} ± {one.dependence_error:.2f} nats per row"
+        which = f"the residuals of {one.suspect}" if one.on_residual else one.suspect
+        return f"{what} on {which} ({size}); {self._remedy_of_dependence(one)}"
+
+    def _remedy_of_dependence(self, one: VariableCheck) -> str:
+        if one.on_residual:
+            return "a common cause of both is hidden, or an edge is missing or reversed"
+        if one.is_parent <= 0.5:
+            return "an edge is missing or reversed, or a common cause is hidden"
+        if one.of_spread and self.fixed_spread:
+            return f"the noise is heteroscedastic: {NEURAL} allows for it"
+        if self.linear:
+            return f"the function is not linear, or the edge is reversed: try {NEURAL}"
+        return "the learned function misses it: the edge may be reversed, or a cause hidden"
+
+    def _shape_in_words(self, one: VariableCheck) -> str:
+        """Names the moment that is furthest off by its sampling error under the model."""
+        mean, spread, skewness, kurtosis = one.moments
+        size = f"{one.shape:.2f} ± {one.shape_error:.2f} nats per row"
+        off = {
+            "mean": abs(mean),
+            "spread": abs(np.log(spread)) * 2**0.5,
+            "shape": max(abs(skewness) / 6**0.5, abs(kurtosis) / 24**0.5),
+        }
+        kind = max(off, key=lambda name: off[name])
+        if kind == "mean":
+            return f"residuals have mean {mean:.2f} instead of 0 ({size}); {self._of_functions()}"
+        if kind == "spread":
+            return f"residuals have {spread:.2f} times the stated standard deviation ({size}); " + (
+                "the prior holds the noise above what is left unexplained, as where a column "
+                "nearly follows from others"
+                if spread < 1
+                else self._of_functions()
+            )
+        return f"residuals {_peaks_and_tails(one)} ({size}); {self._of_noise()}"
+
+    def _of_functions(self) -> str:
+        if self.linear:
+            return f"the functions are not linear: try {NEURAL}"
+        return "the functions are of the wrong kind, or an edge is missing or reversed"
+
+    def _of_noise(self) -> str:
+        if not self.gaussian:
+            return "transform the column, or look for outliers and for mixed groups of rows"
+        return (
+            "transform the column, look for outliers and for mixed groups of rows, or try "
+            f"{NEURAL}, whose noise may be skewed and heavy-tailed"
+        )
+
+
+def _peaks_and_tails(one: VariableCheck) -> str:
+    _, _, skewness, kurtosis = one.moments
+    words = [f"are skewed ({skewness:+.1f})"] if abs(skewness) > 0.5 else []
+    if kurtosis > 1:
+        words.append(f"have heavier tails (excess kurtosis {kurtosis:+.1f})")
+    elif kurtosis < -0.5:
+        words.append(f"are flatter or have two peaks (excess kurtosis {kurtosis:+.1f})")
+    return f"{' and '.join(words) or 'have another shape'}, compared with the stated noise"
+
+
+def from_summary(told: Mapping[str, Any]) -> Check:
+    """The check that a result keeps in its provenance."""
+    kept = {name: told[name] for name in ("linear", "fixed_spread", "gaussian")}
+    variables: list[dict[str, Any]] = [
+        {name: value for name, value in one.items() if name != "verdict"}
+        | {"moments": tuple(one["moments"])}
+        for one in told["variables"]
+    ]
+    return Check(tuple(VariableCheck(**one) for one in variables), **kept)
+
+
+def averaged(checks: Sequence[Check], num_chains: Sequence[int]) -> Check:
+    """The check of runs with the same model and data, put together.
+
+    Misfits are averages over draws, so those of all draws are weighted averages; errors stem
+    from the rows, which are the same in all runs, and are averaged too.
+    """
+    share = np.array(num_chains) / np.sum(num_chains)
+    variables = []
+    for runs in zip(*(check.variables for check in checks), strict=True):
+        worst = max(runs, key=lambda one: one.dependence)
+        numbers = ("shape", "shape_error", "dependence", "dependence_error")
+        mean: Any = {name: float(share @ [getattr(one, name) for one in runs]) for name in numbers}
+        moments = tuple((share @ np.array([one.moments for one in runs])).tolist())
+        variables.append(replace(worst, **mean, moments=moments))
+    first = checks[0]
+    return Check(tuple(variables), first.linear, first.fixed_spread, first.gaussian)

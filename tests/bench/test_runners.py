@@ -1,0 +1,134 @@
+"""Runners other than a fit, and what a fit measures."""
+
+import sys
+
+import numpy as np
+import pytest
+
+from bayesdag.bench.datasets import OriginalUnits, PublishedSet, Standardised
+from bayesdag.bench.fits import Fit
+from bayesdag.bench.judging import BINS, outcomes
+from bayesdag.bench.runners import OPPONENTS, Call, Command, Opponent
+from bayesdag.bench.suite import Trial
+from bayesdag.datasets.synthetic import Synthetic
+from bayesdag.errors import InputError
+from bayesdag.methods.bayesdag import BayesDAG
+from bayesdag.methods.collapsed import Collapsed
+from bayesdag.methods.exact import Exact
+from bayesdag.model.mechanisms.linear import Linear
+
+SMALL = Synthetic(num_variables=4, edges_per_node=1, num_train=100, num_test=30)
+SHORT = BayesDAG(
+    num_chains=2, num_warmup=0, num_samples=2, thinning=2, batch_size=50, mechanism=Linear()
+)
+
+
+def trials(*seeds: int) -> list[Trial]:
+    return [Trial({}, seed, SMALL) for seed in seeds]
+
+
+def test_an_exact_method_is_at_no_distance_from_itself():
+    exact = Exact(num_samples=4000)
+    (found,) = Fit(exact, references={"": exact}).measure(trials(1))
+    assert found["mmd"] == found["edge_error"] == 0
+    assert found["total_variation"] < 0.15  # draws, not marginals
+    assert found["exact_edges"] == pytest.approx(found["expected_num_edges"])
+    assert np.isfinite(found["nll"])
+    assert found["dataset"]["num_variables"] == 4
+
+
+def test_a_search_is_measured_beside_the_score_of_the_truth():
+    (found,) = Fit(Collapsed.PRESETS["quick"]).measure(trials(1))
+    assert found["above_truth"] == max(found["stages"].values())
+    assert found["num_scores"] > 0
+    assert {"seconds", "cpu", "memory_gb", "unsure", "auroc"} <= set(found)
+
+
+@pytest.fixture(scope="module")
+def chains() -> list[dict]:
+    """A short run of chains on two data sets at once."""
+    runner = Fit(SHORT, by_epoch=True)
+    assert runner.together
+    return runner.measure(trials(1, 2))
+
+
+def test_data_sets_of_one_shape_are_fitted_in_one_run_and_timed_by_step(chains):
+    one, other = chains
+    assert one["seconds"] == other["seconds"]
+    assert one["nll"] != other["nll"]
+    assert one["steps"] == 4
+    assert one["compile_seconds"] > one["step_seconds"] > 0
+    assert [row["epoch"] for row in one["series"]] == [0, 1]
+
+
+def test_chains_that_start_at_the_truth_and_hardly_move_are_closer_to_it(chains):
+    there = Fit(SHORT, from_truth=True).measure(trials(1, 2))
+    for near, far in zip(there, chains, strict=True):
+        assert near["ancestor_auroc"] > far["ancestor_auroc"]
+
+
+def test_outcomes_count_every_pair_above_the_lowest_bin_once():
+    rng = np.random.default_rng(0)
+    edge, truth = rng.random((6, 6)), (rng.random((6, 6)) < 0.5).astype(np.int8)
+    edge[0, 1] = 1.0
+    pairs = ~np.eye(6, dtype=bool)
+    found = np.array(outcomes(edge, truth, BINS))
+    above = pairs & (edge >= BINS[0])
+    assert found[:, 0].sum() == above.sum()
+    np.testing.assert_allclose(found[:, 1].sum(), edge[above].sum())
+    assert found[:, 2].sum() == truth[above].sum()
+
+
+def test_units_are_changed_for_train_and_test_alike():
+    raw, scaled = SMALL(1), Standardised(SMALL)(1)
+    np.testing.assert_allclose(scaled.train.values.std(axis=0), 1)
+    shift, scale = raw.train.values.mean(axis=0), raw.train.values.std(axis=0)
+    np.testing.assert_allclose(scaled.test.values, (raw.test.values - shift) / scale)
+    np.testing.assert_array_equal(OriginalUnits(SMALL)(1).train.scaled, raw.train.values)
+
+
+def test_a_published_set_that_is_not_there_is_asked_for(monkeypatch, tmp_path):
+    monkeypatch.setenv("BAYESDAG_ANCHORS", str(tmp_path))
+    with pytest.raises(InputError, match=r"there is no odd\.npz: name the folder"):
+        PublishedSet("odd")()
+    np.savez(tmp_path / "odd.npz", X_train=np.eye(3), X_test=np.eye(3)[:2], adj=np.zeros((3, 3)))
+    assert PublishedSet("odd")().train.values.shape == (3, 3)
+
+
+def test_a_command_and_a_function_are_timed():
+    (found,) = Command(("-c", "print(1)")).measure(trials(1))
+    assert found["seconds"] > 0
+    (found,) = Call("questions:summarise", {"d": 4, "num_draws": 10}).measure(trials(1))
+    assert found["cpu"] >= 0
+    with pytest.raises(InputError, match="ended with code 1: ZeroDivisionError"):
+        Command(("-c", "1 / 0")).measure(trials(1))
+
+
+@pytest.fixture
+def interpreter(monkeypatch, tmp_path):
+    """An interpreter with a BOSS that always finds v0 -> v1 - v2."""
+    folder = tmp_path / "causallearn" / "search" / "PermutationBased"
+    folder.mkdir(parents=True)
+    (folder / "BOSS.py").write_text(
+        "import numpy as np\n"
+        "def boss(x, parameters, verbose):\n"
+        "    graph = np.zeros((4, 4)); graph[0, 1], graph[1, 0] = -1, 1\n"
+        "    graph[1, 2] = graph[2, 1] = -1\n"
+        "    return type('Found', (), {'graph': graph})\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setenv(OPPONENTS, sys.executable)
+
+
+def test_an_opponent_runs_in_its_own_interpreter(interpreter):
+    runner = Opponent("boss", {"penalty": "matched"})
+    assert runner.lacking() is None
+    (found,) = runner.measure(trials(1))
+    assert found["expected_num_edges"] == 2.0  # one directed, one half and half
+    assert found["expected_cpdag_shd"] > 0
+    assert found["seconds"] >= 0
+
+
+def test_an_opponent_without_an_interpreter_is_left_out_in_words(monkeypatch):
+    monkeypatch.delenv(OPPONENTS, raising=False)
+    assert f"set {OPPONENTS} to an interpreter" in Opponent("gadget").lacking()

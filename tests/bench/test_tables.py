@@ -1,0 +1,105 @@
+"""The writer of tables: means, intervals, pairs, and what must never be hidden."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from bayesdag.bench.cells import Cell
+from bayesdag.bench.suite import Suite, Table
+from bayesdag.bench.tables import interval, page
+
+
+def cells(**by_method: list[float]) -> list[Cell]:
+    return [
+        Cell("part", {"d": 5}, method, seed, measures={"shd": value, "above": value - 2})
+        for method, values in by_method.items()
+        for seed, value in enumerate(values)
+    ]
+
+
+def rows(table: Table, found: list[Cell]) -> list[str]:
+    text = page("name", Suite("Title", "", (), (table,)), found)
+    return [line for line in text.splitlines() if line.startswith("|")][2:]
+
+
+def test_one_value_has_no_interval_and_none_is_a_dash():
+    assert interval([1.234], ".2f") == "1.23"
+    assert interval([], ".2f") == "–"
+
+
+def test_the_interval_is_students():
+    values = [1.0, 2.0, 4.0]
+    low, high = stats.t.interval(0.95, 2, np.mean(values), stats.sem(values))
+    assert interval(values, ".3f") == f"{np.mean(values):.3f} ± {(high - low) / 2:.3f}"
+
+
+def test_a_row_is_a_setting_and_a_method_and_baselines_come_last():
+    table = Table("", ("d", "method"), {"SHD": "shd .1f"})
+    found = rows(table, cells(empty=[5.0], zeal=[1.0, 3.0]))
+    assert found == ["| 5 | zeal | 2 | 2.0 ± 12.7 |", "| 5 | empty | 1 | 5.0 |"]
+
+
+def test_a_measure_that_one_cell_lacks_is_not_averaged_over_the_others():
+    found = cells(a=[1.0, 3.0])
+    found[0].measures.pop("shd")
+    assert rows(Table("", ("method",), {"SHD": "shd .1f"}), found) == ["| a | 2 | – |"]
+
+
+def test_lost_cells_are_counted_beside_the_others():
+    found = [*cells(a=[1.0]), Cell("part", {"d": 5}, "a", 9, "failed", error="why")]
+    assert rows(Table("", ("method",), {"SHD": "shd .1f"}), found)[0] == "| a | 1 (1 lost) | 1.0 |"
+
+
+def test_differences_are_taken_data_set_by_data_set():
+    table = Table("", ("method",), {"SHD": "shd .1f"}, less="base")
+    assert rows(table, cells(base=[1.0, 10.0], a=[2.0, 11.0])) == ["| a | 2 | 1.0 ± 0.0 |"]
+
+
+def test_only_data_sets_that_all_have_are_compared():
+    table = Table("", ("method",), {"SHD": "shd .1f"}, common=("a", "b"))
+    found = rows(table, cells(a=[1.0, 50.0], b=[2.0], c=[3.0]))
+    assert found == ["| a | 1 | 1.0 |", "| b | 1 | 2.0 |"]
+
+
+def test_a_ratio_says_how_many_times_faster():
+    table = Table("", ("method",), {"s": "shd .1f"}, ratio=("times faster", "shd", "slow"))
+    assert rows(table, cells(slow=[8.0], fast=[2.0])) == [
+        "| fast | 1 | 2.0 | 4.0 |",
+        "| slow | 1 | 8.0 | 1.0 |",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("how", "expected"),
+    [("alike", "1"), ("above", "1"), ("below", "2"), ("reached", "2 of 4"), ("max .1f", "3.0"),
+     ("mean-above .1f", "3.0"), ("mean-below .1f", "1.5")],
+)  # fmt: skip
+def test_shortfalls_are_counted_by_their_side(how, expected):
+    found = rows(Table("", ("method",), {"x": f"above {how}"}), cells(a=[1.0, 0.0, 2.1, 5.0]))
+    assert found == [f"| a | 4 | {expected} |"]
+
+
+def test_calibration_and_reliability_pool_the_pairs_of_all_data_sets():
+    sums = [[10.0, 3.0, 1.0], [0.0, 0.0, 0.0]]
+    found = [Cell("part", {}, "a", seed, measures={"bins": sums}) for seed in (1, 2)]
+    columns = {"c": "bins calibration", "r": "bins reliability"}
+    assert rows(Table("", ("method",), columns), found) == [
+        "| a | 2 | 0.20 (20 pairs) | 0.30→0.10 (20) |"
+    ]
+
+
+def test_a_series_is_one_row_for_each_of_its_entries():
+    series = [{"epoch": 0, "shd": 4.0}, {"epoch": 8, "shd": 2.0}]
+    found = [Cell("part", {"data": "x"}, "a", 1, measures={"series": series})]
+    assert rows(Table("", ("data", "epoch"), {"SHD": "shd .1f"}), found) == [
+        "| x | 0 | 1 | 4.0 |",
+        "| x | 8 | 1 | 2.0 |",
+    ]
+
+
+def test_the_page_says_where_the_cells_ran():
+    stamp = {"commit": "abc", "device": "2 cores", "seconds": 3.0}
+    found = [Cell("part", {}, "a", seed, stamp=stamp) for seed in (1, 2)]
+    assert "- commit abc, device 2 cores: 2 cells, 6 s in all" in page(
+        "name", Suite("Title", "", ()), found
+    )

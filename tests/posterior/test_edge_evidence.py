@@ -1,0 +1,111 @@
+"""Edges that every draw has are ranked by the likelihood that is lost without them."""
+
+import jax
+import numpy as np
+import pytest
+
+import bayesdag
+from bayesdag.data import Dataset
+from bayesdag.posterior import edge_evidence, graph_queries
+from tests.posteriors import linear
+
+
+def table(rng: np.random.Generator, num_rows: int) -> Dataset:
+    """a and b, correlated, cause c; b much less than a. d follows from c alone."""
+    a = rng.normal(size=num_rows)
+    b = 0.8 * a + 0.6 * rng.normal(size=num_rows)
+    c = 2.0 * a + 0.5 * b + rng.normal(size=num_rows)
+    d = 0.7 * c + rng.normal(size=num_rows)
+    return Dataset(np.column_stack([a, b, c, d]), ("a", "b", "c", "d"))
+
+
+GRAPH = np.array([[0, 1, 1, 0], [0, 0, 1, 0], [0, 0, 0, 1], [0, 0, 0, 0]], dtype=np.int8)
+EDGES = np.argwhere(GRAPH)
+
+
+def log_likelihood_ratio(data: Dataset, cause: int, effect: int) -> float:
+    """n/2 log of the residual variances without and with the cause, by least squares."""
+    values = data.values - data.values.mean(axis=0)
+    parents = np.flatnonzero(GRAPH[:, effect])
+
+    def left(columns):
+        design = values[:, columns]
+        fitted = design @ np.linalg.lstsq(design, values[:, effect], rcond=None)[0]
+        return ((values[:, effect] - fitted) ** 2).sum()
+
+    others = [int(p) for p in parents if p != cause]
+    return 0.5 * data.num_rows * np.log(left(others) / left(parents))
+
+
+def certain(seed: int, num_rows: int = 1000):
+    data = table(np.random.default_rng(seed), num_rows)
+    return data, linear(np.tile(GRAPH, (2, 20, 1, 1)), data, seed=seed)
+
+
+def test_for_linear_functions_it_is_the_log_likelihood_ratio(seed, key):
+    data, posterior = certain(seed)
+    rows = np.full(len(EDGES), float(data.num_rows))
+    repeats = np.array(
+        [
+            edge_evidence.lost_log_likelihood(k, posterior._ensemble, EDGES, rows)
+            for k in jax.random.split(key, 20)
+        ]
+    )
+    expected = [log_likelihood_ratio(data, int(i), int(j)) for i, j in EDGES]
+    error = repeats.std(axis=0) / np.sqrt(len(repeats))
+    # Functions are draws around the fitted ones, which costs about a tenth at this size.
+    assert (np.abs(repeats.mean(axis=0) - expected) < 4 * error + 0.15 * np.array(expected)).all()
+
+
+def test_ties_at_one_are_ranked_by_evidence_and_others_by_probability(seed):
+    _, posterior = certain(seed)
+    shown = posterior.edge_table(with_evidence=True)
+    first = shown.head(4)
+    assert first["probability"].to_numpy() == pytest.approx(1)
+    assert list(first["evidence"]) == sorted(first["evidence"], reverse=True)
+    assert tuple(shown.loc[3, ["source", "target"]]) == ("b", "c")
+    assert shown["evidence"][4:].isna().all()
+    assert "evidence" not in posterior.edge_table()
+
+
+def test_rows_in_which_the_effect_was_set_do_not_count(seed):
+    data, posterior = certain(seed)
+    facts = data.summary()
+    facts["columns"]["d"]["num_set"] = 900
+    found = edge_evidence.matrix(posterior._ensemble, EDGES, facts)
+    all_rows = edge_evidence.matrix(posterior._ensemble, EDGES, data.summary())
+    assert found[2, 3] == pytest.approx(0.1 * all_rows[2, 3])
+    assert found[0, 2] == all_rows[0, 2]
+    assert np.isnan(found[3, 0])
+
+
+def test_learned_functions_have_evidence_too():
+    rng = np.random.default_rng(3)
+    x = rng.normal(size=(200, 2))
+    rows = np.column_stack([x, np.sin(2 * x[:, 0]) + 0.2 * rng.normal(size=200)])
+    posterior = bayesdag.fit(rows, "bayesdag", preset="quick", num_warmup=5, num_samples=4)
+    edges = np.argwhere(posterior.graphs.any(axis=(0, 1)))
+    counted = np.full(len(edges), 200.0)
+    found = edge_evidence.lost_log_likelihood(
+        jax.random.key(0), posterior._ensemble, edges, counted
+    )
+    seen = np.isfinite(found)
+    assert seen.any()
+    assert (found[seen] >= 0).all()
+
+
+def test_only_probable_edges_that_share_their_probability_are_tied():
+    matrix = np.array([[0, 1.0, 0.7], [0.2, 0, 1.0], [0.2, 0.3, 0]])
+    assert graph_queries.tied_edges(matrix).tolist() == [[0, 1], [1, 2]]
+
+
+def test_pairs_of_one_variable_are_found_and_listed_once(seed):
+    matrix = np.array([[0, 0.5, 0.7], [0.5, 0, 0.0], [0.7, 0.0, 0]])
+    names = ("a", "b", "c")
+    every = graph_queries.pair_table(matrix, names, symmetric=True)
+    assert every.to_numpy().tolist() == [["a", "c", 0.7], ["a", "b", 0.5]]
+    own = graph_queries.pair_table(matrix, names, "c", symmetric=True)
+    assert own.to_numpy().tolist() == [["c", "a", 0.7]]
+    directed = graph_queries.pair_table(matrix, names, "b", top=1)
+    assert list(directed.columns) == ["cause", "effect", "probability"]
+    assert len(directed) == 1
