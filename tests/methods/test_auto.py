@@ -67,7 +67,7 @@ def test_curved_data_are_fitted_with_learned_functions(tmp_path):
 
 def test_auto_and_exact_are_one_model_in_numbers_and_words():
     chosen, asked = fit(toy_frame(51), "auto"), fit(toy_frame(51), "exact")
-    assert chosen.provenance["chosen"]["plugin"] == "methods.exact:Exact"
+    assert chosen.provenance["chosen"]["plugin"] == "methods/exact"
     np.testing.assert_array_equal(chosen.edge_matrix(), asked.edge_matrix())
     assert chosen.provenance["model"] == asked.provenance["model"]
     assert "(BGe, alpha_mu = 1, alpha_w = d + 2)" in asked.provenance["model"]

@@ -14,6 +14,7 @@ from bayesdag.errors import BayesdagWarning, InputError, KnowledgeError
 from bayesdag.knowledge import Knowledge
 from bayesdag.methods import _derivations
 from bayesdag.methods.auto import Auto
+from bayesdag.methods.bagged import Bagged
 from bayesdag.methods.collapsed import Collapsed
 from bayesdag.methods.exact import Exact
 from bayesdag.scores.linear_gaussian import LinearGaussian
@@ -67,7 +68,7 @@ def test_auto_takes_no_relation_for_a_nonlinear_cause():
     for name in ("sum", "product", "body mass index", "square"):
         frame, _ = table(name, 300)
         posterior = fit(frame, METHODS["auto"])
-        assert "Exact" in posterior.provenance["chosen"]["plugin"], name
+        assert posterior.provenance["chosen"]["plugin"] == "methods/exact", name
 
 
 def world(num_rows=400, seed=0) -> pd.DataFrame:
@@ -145,15 +146,25 @@ def test_the_result_says_what_determines_what_and_keeps_saying_it(tmp_path):
     posterior = fit(table()[0], METHODS["collapsed"])
     told = posterior.provenance
     assert told["dependences"] == [{"columns": ["a", "b", "s"], "relations": ["s = a + b"]}]
-    assert [case["case"] for case in told["cases"]] == [
-        "a is computed from b and s",
-        "b is computed from a and s",
-        "s is computed from a and b",
+    assert [member["name"] for member in told["members"]] == [
+        "if a is computed from b and s",
+        "if b is computed from a and s",
+        "if s is computed from a and b",
     ]
     assert "a, b and s determine one another (s = a + b)" in told["notes"][0]
     assert "average over 3 equally probable cases" in told["notes"][0]
     posterior.save(tmp_path / "sum.nc")
     assert bayesdag.load(tmp_path / "sum.nc").provenance["notes"] == told["notes"]
+
+
+def test_chains_are_compared_within_a_case_not_between_cases():
+    found = fit(table()[0], METHODS["collapsed"]).diagnostics()
+    assert [member.num_chains for _, member in found.members] == [2, 2, 2]
+    assert found.converged
+    bags = Bagged(METHODS["exact"], num_bags=2)
+    names = [name for name, _ in fit(table()[0], bags).diagnostics().members]
+    assert len(names) == 6
+    assert names[0].startswith("if a is computed from b and s, ")
 
 
 def test_a_table_without_relations_is_fitted_as_before():

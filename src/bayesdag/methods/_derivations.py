@@ -22,7 +22,7 @@ from bayesdag.data.dependence import Derivation, derivations
 from bayesdag.errors import InputError, KnowledgeError
 from bayesdag.graphs import ancestors, find_cycle
 from bayesdag.knowledge import Constraints
-from bayesdag.posterior import Posterior, merge
+from bayesdag.posterior import Posterior, diagnostics, merge
 from bayesdag.runs.checkpoint import recorder_of
 from bayesdag.types import ExactDependence, Key, Method, Monitor
 
@@ -121,21 +121,19 @@ def _words(data: Dataset, found: list[Posterior], cases: list[_Case]) -> dict[st
         for sentence in data.dependences.describe()
     ]
     more = dict.fromkeys(note for one in found for note in one.provenance.get("notes", []))
-    told = {name: told[name] for name in _COMMON if name in told} if cases else told
-    judged = [one.diagnostics() for one in found]
-    return {
-        **told,
-        "independent": bool(cases) or told.get("independent", False),
-        "dependences": data.dependences.to_list(),
-        "cases": [
-            {"case": case.words, "converged": one.converged, "verdict": one.verdict}
-            for case, one in zip(cases, judged, strict=False)
-        ],
-        "notes": [*notes, *_unmixed(cases, judged), *more],
+    own = {name: told[name] for name in _COMMON if name in told} | {
+        "members": _members(cases, found)
     }
+    said = own if cases else told
+    return {**said, "dependences": data.dependences.to_list(), "notes": [*notes, *more]}
 
 
-def _unmixed(cases: list[_Case], judged: list[Any]) -> list[str]:
-    """Cases whose own chains do not agree: the chains of different cases need not."""
-    pairs = zip(cases, judged, strict=False)
-    return [f"if {case.words}: {one.verdict}" for case, one in pairs if one.converged is False]
+def _members(cases: list[_Case], found: list[Posterior]) -> list[dict[str, Any]]:
+    """One for each case; chains are compared within a case, or within its own members."""
+    members = []
+    for case, one in zip(cases, found, strict=False):
+        whole = diagnostics.member(f"if {case.words}", one.num_chains, one.provenance)
+        for part in one.provenance.get("members", [whole]):
+            name = whole["name"] if part is whole else f"{whole['name']}, {part['name']}"
+            members.append({**part, "name": name})
+    return members
