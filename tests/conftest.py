@@ -5,9 +5,14 @@ import zlib
 from pathlib import Path
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
+# What one worker has compiled serves the others, commands in processes of their own, and
+# the next run: a fit of seconds is mostly compilation.
+_CACHE = Path(__file__).parents[1] / ".pytest_cache" / "jax"
+os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(_CACHE))
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.3")
 
-import jax
-import pytest
+import jax  # noqa: E402 (the platform and the cache are chosen first)
+import pytest  # noqa: E402
 
 try:  # A bare GPU image has no beartype; the tests still run there, without shape checks.
     import beartype  # noqa: F401
@@ -27,6 +32,21 @@ else:  # Compilation makes deadlines meaningless; the same commit meets the same
 
 jax.config.update("jax_numpy_rank_promotion", "raise")
 jax.config.update("jax_numpy_dtype_promotion", "strict")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """One worker runs all tests of a module, or of a method, and so shares their fits."""
+    for item in items:
+        item.add_marker(pytest.mark.xdist_group(_group(item)))
+
+
+def _group(item: pytest.Item) -> str:
+    module = item.nodeid.partition("::")[0]
+    params = getattr(getattr(item, "callspec", None), "params", {})
+    if module.endswith(("contracts/test_methods.py", "contracts/test_posteriors.py")):
+        return f"method {params.get('name') or params.get('fresh')}"
+    return module
 
 
 def _seed(name: str) -> int:

@@ -6,7 +6,7 @@ import pytest
 from bayesdag import Dataset, extend, fit, fitting, list_methods, load, merge, plugins, read
 from bayesdag.errors import BayesdagWarning, InputError
 from bayesdag.runs import progress
-from bayesdag.runs.checkpoint import Keeper
+from bayesdag.runs.checkpoint import MonitorGroup
 from tests.toys import toy_frame
 
 
@@ -33,6 +33,18 @@ def test_text_becomes_the_type_of_the_setting():
 def test_text_of_the_wrong_kind_is_refused(setting, text, words):
     with pytest.raises(InputError, match=f"{setting} is.*{words}"):
         fitting.build_method("exact", **{setting: text})
+
+
+def test_settings_without_a_default_are_read_by_their_annotation():
+    assert fitting.build_method("bayesdag", sparsity="3").sparsity == 3.0  # pyright: ignore[reportAttributeAccessIssue]
+    assert fitting.build_method("bayesdag", sparsity="none").sparsity is None  # pyright: ignore[reportAttributeAccessIssue]
+    assert fitting.build_method("auto", num_samples="7").num_samples == 7  # pyright: ignore[reportAttributeAccessIssue]
+    with pytest.raises(InputError, match="sparsity is a number, or none, not 'much'"):
+        fitting.build_method("bayesdag", sparsity="much")
+    with pytest.raises(InputError, match="'auto' has no setting 'sparsity'; it has: max_exact"):
+        fitting.build_method("auto", sparsity="3")
+    with pytest.raises(InputError, match="collapsed cannot be given as text"):
+        fitting.build_method("auto", collapsed="quick")
 
 
 def test_unknown_names_are_refused_with_the_list():
@@ -114,7 +126,7 @@ def test_a_long_fit_shows_progress_unless_it_is_turned_off(monkeypatch, capsys):
     monkeypatch.setattr(progress, "SILENT_SECONDS", 0.0)
     fit(toy_frame(), "exact", num_samples=2, progress=False)
     assert capsys.readouterr().err == ""
-    fit(toy_frame(), "exact", num_samples=2, monitor=Keeper())
+    fit(toy_frame(), "exact", num_samples=2, monitor=MonitorGroup())
     assert capsys.readouterr().err == ""
     fit(toy_frame(), "exact", num_samples=2)
     assert capsys.readouterr().err.startswith("bayesdag: working, 0 s so far")
