@@ -83,6 +83,23 @@ def test_a_tenth_of_the_draws_with_another_direction_do_not_silence_it(seed, vio
     assert any(w.startswith("c: ") for w in linear(graphs, data).check(data).warnings)
 
 
+def test_the_best_of_several_noise_hypotheses_is_judged(seed):
+    """Half of the draws state twice the noise: were they alone, b would be warned of."""
+    data = rows(np.random.default_rng(seed))
+    posterior = linear(np.broadcast_to(CHAIN, (1, 100, 3, 3)), data)
+    params = {k: dict(v) for k, v in posterior.params.items()}
+    log_scale = params["noise"]["log_scale"] + np.log(2)
+    params["noise"] = {"log_scale": log_scale, "log_skew": np.zeros_like(log_scale)}
+    wide = dataclasses.replace(posterior, params=params)
+    assert not wide.check(data).passed
+    half = np.arange(100)[None, :, None] < 50
+    params["noise"] = {
+        "log_scale": log_scale - np.log(2) * half,
+        "log_skew": np.where(half, 1.0, params["noise"]["log_skew"]),  # Gaussian noise ignores it
+    }
+    assert dataclasses.replace(posterior, params=params).check(data).passed
+
+
 def test_a_misfit_is_measured_in_nats_per_row(seed):
     """A Gaussian of twice the deviation loses log 2 - 3/8 nats to the noise of the data."""
     rng = np.random.default_rng(seed)

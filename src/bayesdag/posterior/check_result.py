@@ -85,6 +85,12 @@ class Check:
         return not self.warnings
 
     @property
+    def total(self) -> float:
+        """What matters of the misfits of all variables, in nats per row."""
+        found = [gain for one in self.variables for gain in (one.shape, one.dependence)]
+        return sum(max(gain - MATTERS, 0.0) for gain in found)
+
+    @property
     def headline(self) -> str:
         """The verdict in one sentence."""
         wrong = [one.variable for one in self.variables if self._misfits(one)]

@@ -40,7 +40,7 @@ def mean(values: Values, weights: Weights) -> Float[np.ndarray, "*rest"]:
     flat, mass = values.reshape(weights.size, -1), weights.reshape(-1)
     total = np.zeros(flat.shape[1])
     # Blocks of floats: numpy multiplies integers slowly, and all at once they need 8 d² bytes
-    # a draw.
+    # per draw.
     for start in range(0, len(flat), BLOCK):
         block = slice(start, start + BLOCK)
         total += mass[block] @ flat[block].astype(float)
@@ -81,7 +81,7 @@ def kish_ess(weights: Float[Array, "..."], axis: int | None = None) -> Float[Arr
 def effective_size(values: Values, weights: Weights) -> Float[np.ndarray, "*rest"]:
     """Number of independent draws that would know the mean of `values` as well.
 
-    The draws' autocorrelation (ArviZ, unweighted) and the weights each cost their probability.
+    The draws' autocorrelation (ArviZ, unweighted) and the weights both lower it.
     A single run with unequal weights is a list of particles or of graphs, whose order means
     nothing: there the weights alone count. What never varies counts as uncorrelated.
     """
