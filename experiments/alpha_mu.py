@@ -152,6 +152,7 @@ def judge(pairs: np.ndarray) -> dict[str, float]:
 
 
 def provenance(seconds: float) -> dict[str, Any]:
+    """Commit, device and time of a run."""
     head = ["git", "describe", "--always", "--abbrev=40", "--dirty"]
     return {
         "commit": subprocess.check_output(head, cwd=HERE, text=True).strip(),
@@ -224,6 +225,7 @@ def report(stored: dict[str, Any]) -> str:
 
 
 def main() -> None:
+    """Run what is missing, then write the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--table-only", action="store_true")
     stored_in = HERE / "results" / "alpha_mu.json"

@@ -1,4 +1,4 @@
-"""Which variables may be parents of a node in its table, and what do the others cost?
+"""Candidate parents of every node's table, and what the other variables would add.
 
 Tables can hold about a dozen candidates a node. They start as what the order search found,
 and widen from the posterior itself: every other variable is tried on top of the drawn parent

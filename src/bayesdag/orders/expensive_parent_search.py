@@ -1,4 +1,4 @@
-"""Which predecessors should be parents, when every score costs a training?
+"""Parent search where every score costs a training.
 
 Grow-shrink as in `parent_trees`, with one difference: a set is not compared with all its
 extensions but with the few that its own residuals say are most promising among the

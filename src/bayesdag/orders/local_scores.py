@@ -1,4 +1,4 @@
-"""What is the score of a node with a set of parents, computed once and remembered?
+"""Scores of a node with a set of parents, computed once and remembered.
 
 A local score here is the log evidence of a score plus what is known beforehand about single
 edges; the structure prior, which counts parents only, is added by whoever asks.

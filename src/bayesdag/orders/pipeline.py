@@ -1,4 +1,4 @@
-"""Where is the posterior mass, and which tables hold it?
+"""From a score to draws of orders: search, tables and chains in turn.
 
 Search first, among all predecessors; then tables around what it found; then short chains,
 whose draws say which variables are missing from the tables; and again, until none is. Where

@@ -1,4 +1,4 @@
-"""Which orders of the variables, with parents chosen among all predecessors, score best?
+"""Order search: one variable at a time is moved to its best position.
 
 One variable at a time is moved to its best position while the others keep theirs, until no
 move helps (best order score search). The search sees every variable as a possible parent:

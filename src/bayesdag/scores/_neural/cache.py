@@ -1,4 +1,4 @@
-"""What is remembered of a family once its networks are trained, and who may start from it?
+"""What is remembered of a family once its networks are trained.
 
 A network without one of its parents, or with one more, is a good start for that set: sets
 that are compared with one another then do not differ by the luck of their training.
@@ -99,7 +99,7 @@ def handed_on(
 def in_doubt(
     known: dict[Address, Trained], fresh: list[Address], d: int, kinds: Kinds
 ) -> dict[Address, None]:
-    """Sets that a fresh one with one parent more beats by little: are they well trained?"""
+    """Sets that a fresh one with one parent more beats by little: they may be badly trained."""
     pairs = [
         ((node, parents), smaller)
         for node, parents in fresh

@@ -1,4 +1,4 @@
-"""What are the rows of a variable worth, given some parents whose effect must be learned?
+"""Cross-fitted evidence of families: a variable with parents whose effect must be learned.
 
 Networks are trained on all folds but one. Laplace's approximation integrates them out for the
 rows they were trained on; the rows of the last fold are scored by their predictive density. A

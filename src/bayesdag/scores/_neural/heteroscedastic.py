@@ -1,4 +1,4 @@
-"""Does the noise of a variable reach further for some values of its parents?
+"""Heteroscedastic noise: a scale that depends on the parents.
 
 Noise whose scale is taken for constant, and is not, makes wrong directions look right: what
 the mean cannot explain, a parent that is none may. The logarithm of the scale is therefore

@@ -1,4 +1,4 @@
-"""How is one small network fitted to one variable, fast and without bad luck?
+"""One small network as a function: its predictions, and their slopes in the parameters.
 
 A hidden layer of rectifiers beside a linear part, on whitened inputs. Several random starts
 take Levenberg-Marquardt steps on few rows, the best of them by its training loss goes on with

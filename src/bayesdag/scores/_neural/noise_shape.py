@@ -1,4 +1,4 @@
-"""Which shape has the noise: how heavy are its tails, and to which side does it lean?
+"""Shape of the noise: its tails and its skew, fitted to residuals.
 
 Two halves of Student-t distributions, one wider than the other, moved so that the mean is
 zero: with u = r / scale - mode, the density is that of u / skew above the mode and of u · skew

@@ -1,4 +1,4 @@
-"""In which units does a network see its rows, and what is it in the units of the engine?
+"""Units in which a network sees its rows, and the way back to the units of the engine.
 
 Inputs are whitened: strongly correlated parents would otherwise hide a kink from the
 optimiser. A network in engine units can be handed to another set of parents.
