@@ -6,8 +6,9 @@ exact enumeration (dynamic programming) under each value, and with alpha_mu inte
 posteriors averaged with the evidence of the whole table as weights. Densities of the true
 graphs come from the prior on graphs itself, so that only alpha_mu is judged. Where there are
 experiments, each third of the rows but the first has one variable set to a value two standard
-deviations of its noise from zero, so that means differ from row to row. From the root of the
-repository:
+deviations of its noise from zero, so that means differ from row to row. Raw columns are not
+standardised (`--scaling none`), and their means are three standard deviations from zero, where
+BGe expects them. From the root of the repository:
 
     OMP_NUM_THREADS=1 python experiments/alpha_mu.py      # what is not stored yet
     python experiments/alpha_mu.py --table-only   # the table again, from the stored cells
@@ -25,10 +26,10 @@ from typing import Any
 
 import numpy as np
 import scipy
-from bayesdag.exact.bitsets import edges
 
 import bayesdag
-from bayesdag.data import Dataset
+from bayesdag.data import Dataset, Scaling
+from bayesdag.exact.tables import edges
 from bayesdag.knowledge import Knowledge
 from bayesdag.methods.exact import Exact, score_tables
 from bayesdag.model.priors.density import DensityGrid
@@ -42,19 +43,20 @@ EFFECTS: dict[str, Callable[[np.random.Generator, tuple[int, int]], np.ndarray]]
     "N(0, 1)": lambda rng, shape: rng.normal(size=shape),
     "±U(.5, 1.5)": lambda rng, shape: rng.uniform(0.5, 1.5, shape) * rng.choice([-1, 1], shape),
 }
-# Variables, rows, whether there are experiments, and worlds: their seeds start at 0, below
-# 1000, for development.
+# Variables, rows, what is special, and worlds: their seeds start at 0, below 1000, for
+# development.
 SETTINGS = (
-    *((4, num_rows, False, 300) for num_rows in (30, 200, 1000)),
-    *((6, num_rows, False, 120) for num_rows in (30, 200, 1000)),
-    (10, 200, False, 24),
-    *((4, num_rows, True, 300) for num_rows in (30, 200)),
+    *((4, num_rows, "", 300) for num_rows in (30, 200, 1000)),
+    *((6, num_rows, "", 120) for num_rows in (30, 200, 1000)),
+    (10, 200, "", 24),
+    *((4, num_rows, "experiments", 300) for num_rows in (30, 200)),
+    *((4, num_rows, "raw", 150) for num_rows in (30, 200)),
 )
 FLOOR = 1e-3  # of a probability in the log score
 
 
 def world(
-    d: int, effects: str, num_rows: int, experiments: bool, seed: int
+    d: int, effects: str, num_rows: int, special: str, seed: int
 ) -> tuple[Dataset, np.ndarray]:
     """Rows of a random linear Gaussian world, and its graph."""
     rng = np.random.default_rng([d, num_rows, list(EFFECTS).index(effects), seed])
@@ -65,8 +67,11 @@ def world(
     weights = graph * EFFECTS[effects](rng, (d, d))
     noise = rng.normal(size=(num_rows, d)) * np.exp(0.3 * rng.normal(size=d))
     names = tuple(f"v{i}" for i in range(d))
-    if not experiments:
-        return Dataset(noise @ np.linalg.inv(np.eye(d) - weights), names), graph
+    if special != "experiments":
+        values = noise @ np.linalg.inv(np.eye(d) - weights)
+        shifted = values + 3 * values.std(axis=0)
+        raw = Dataset(shifted, names, None, Scaling.of(shifted, "none"))
+        return (raw if special == "raw" else Dataset(values, names)), graph
     mask = np.zeros((num_rows, d), dtype=bool)
     for part, node in zip(np.array_split(np.arange(num_rows), 3)[1:], order, strict=False):
         mask[part, node] = True
@@ -105,12 +110,12 @@ def answers(data: Dataset) -> dict[str, np.ndarray]:
 def cells(stored: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     """Every measure for each setting and alpha_mu that is not stored."""
     known = {(cell["d"], cell["effects"], cell["rows"]) for cell in stored}
-    for d, num_rows, experiments, num_worlds in SETTINGS:
-        rows = f"{num_rows}, experiments" if experiments else f"{num_rows}"
+    for d, num_rows, special, num_worlds in SETTINGS:
+        rows = f"{num_rows}, {special}" if special else f"{num_rows}"
         for effects in EFFECTS:
             if (d, effects, rows) in known:
                 continue
-            asked = (world(d, effects, num_rows, experiments, s) for s in range(num_worlds))
+            asked = (world(d, effects, num_rows, special, s) for s in range(num_worlds))
             for name, said in collected(asked).items():
                 judged = {
                     f"{kind} {measure}": value
@@ -152,7 +157,7 @@ def judge(pairs: np.ndarray) -> dict[str, float]:
 
 
 def provenance(seconds: float) -> dict[str, Any]:
-    """Commit, device and time of a run."""
+    """Where and when the figures were made."""
     head = ["git", "describe", "--always", "--abbrev=40", "--dirty"]
     return {
         "commit": subprocess.check_output(head, cwd=HERE, text=True).strip(),
@@ -195,10 +200,10 @@ def _line(setting: Any, values: np.ndarray, measure: str, digits: int) -> str:
     return f"| {' | '.join(setting)} | {' | '.join(words)} |"
 
 
-def _setting(setting: tuple[int, int, bool, int]) -> str:
-    d, num_rows, experiments, num_worlds = setting
-    how = ", with experiments" if experiments else ""
-    return f"{num_worlds} of {d} variables and {num_rows} rows{how}, for each kind of effects"
+def _setting(setting: tuple[int, int, str, int]) -> str:
+    d, num_rows, special, num_worlds = setting
+    how = f" ({special})" if special else ""
+    return f"{num_worlds} of {d} variables and {num_rows} rows{how} for each kind of effects"
 
 
 def report(stored: dict[str, Any]) -> str:
@@ -225,7 +230,7 @@ def report(stored: dict[str, Any]) -> str:
 
 
 def main() -> None:
-    """Run what is missing, then write the table."""
+    """Measure what is missing, and write the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--table-only", action="store_true")
     stored_in = HERE / "results" / "alpha_mu.json"

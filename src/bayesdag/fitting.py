@@ -1,6 +1,8 @@
 """From data to a Posterior: check the input, build the method, run it, stamp the result."""
 
 import dataclasses
+import types
+import typing
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,7 +22,7 @@ from bayesdag.posterior.arguments import check_count
 from bayesdag.posterior.predictive_checks import refuse_other_data
 from bayesdag.random import key_of
 from bayesdag.runs import durations
-from bayesdag.runs.checkpoint import Checkpoint, Keeper, MonitorGroup
+from bayesdag.runs.checkpoint import Checkpoint, MemoryJournal, MonitorGroup
 from bayesdag.runs.progress import progress_report
 from bayesdag.types import Method, Monitor
 
@@ -70,10 +72,10 @@ def fit(
     """
     key_of(seed)  # a bad one is refused now, not after the data are read
     chosen = build_method(method, preset=preset, **settings)
-    keeper = Keeper() if keep_state else None
+    journal = MemoryJournal() if keep_state else None
     dataset, said = read(data), Knowledge.read(knowledge)
     with _watched(monitor, progress) as watch:
-        return _run(chosen, dataset, said, seed, checkpoint, watch, keeper)
+        return _run(chosen, dataset, said, seed, checkpoint, watch, journal)
 
 
 def extend(
@@ -102,10 +104,10 @@ def extend(
     method = plugins.from_configuration(told["method"], "methods")
     dataset = _as_fitted(posterior, data)
     _refuse_to_extend(posterior, method)
-    longer = dataclasses.replace(method, num_samples=method.num_samples + num_samples)
-    said, keeper = Knowledge.read(told["knowledge"]), Keeper(posterior.state)
+    longer = _longer(posterior, method, num_samples)
+    said, journal = Knowledge.read(told["knowledge"]), MemoryJournal(posterior.state)
     with _watched(monitor, progress) as watch:
-        return _run(longer, dataset, said, told["seed"], checkpoint, watch, keeper)
+        return _run(longer, dataset, said, told["seed"], checkpoint, watch, journal)
 
 
 def log_scores(posterior: Posterior, data: Any, graph: Any) -> dict[str, float]:
@@ -162,16 +164,21 @@ def _run(
     seed: int,
     checkpoint: str | Path | None,
     monitor: Monitor | None,
-    keeper: Keeper | None,
+    journal: MemoryJournal | None,
 ) -> Posterior:
     """The method's answer, with the stamp that lets it be repeated."""
     constraints = said.bind(data.names)
     check(method, data, constraints)
     stamp = settings_of(method, data, said, seed)
-    watch = _watch(checkpoint, stamp, monitor, keeper)
-    durations.announce(watch, method, data.num_rows, data.num_variables)
-    posterior = _derivations.fit(method, key_of(seed), data, constraints, watch)
-    state = posterior.state if keeper is None else keeper.kept
+    file = None if checkpoint is None else Checkpoint(Path(checkpoint), stamp)
+    recorder = _recorder(file, journal, monitor)
+    durations.announce(recorder, method, data.num_rows, data.num_variables)
+    try:
+        posterior = _derivations.fit(method, key_of(seed), data, constraints, recorder)
+    finally:
+        if file is not None:
+            file.flush()  # whatever ends the run, what it computed is kept
+    state = posterior.state if journal is None else journal.kept()
     # The rows are at hand now, and whether the model fits them belongs above the edges.
     told = stamp | posterior.provenance | {"check": posterior.check(data, seed).summary()}
     return dataclasses.replace(posterior, provenance=told, state=state)
@@ -197,7 +204,8 @@ def build_method(method: str | Method, /, *, preset: str | None = None, **settin
                 f"method {name_of(chosen)!r} has no setting {name!r}; it has: "
                 f"{', '.join(known) or 'none'}"
             )
-    values = {k: _checked(k, _resolve(k, v, getattr(chosen, k))) for k, v in settings.items()}
+    kinds = typing.get_type_hints(type(chosen))
+    values = {k: _checked(k, _resolve(k, v, kinds[k])) for k, v in settings.items()}
     return dataclasses.replace(chosen, **values)  # pyright: ignore
 
 
@@ -229,13 +237,21 @@ def check(method: Method, data: Dataset, knowledge: Constraints) -> None:
     _derivations.check(method, name, data)
 
 
+def _longer(posterior: Posterior, method: Any, num_samples: int) -> Method:
+    """The method with that many more draws; one that leaves their number to another says None."""
+    now = posterior.num_draws if method.num_samples is None else method.num_samples
+    return dataclasses.replace(method, num_samples=now + num_samples)
+
+
 def _refuse_to_extend(posterior: Posterior, method: Any) -> None:
     name = name_of(method)
     if not isinstance(posterior.provenance["seed"], int):
         raise InputError("a merged result cannot be extended; extend its parts and merge again")
     if not hasattr(method, "num_samples"):
         raise InputError(f"method {name!r} has no num_samples: there is nothing to add")
-    if posterior.state is None and hasattr(method, "num_warmup"):
+    chosen = posterior.provenance.get("chosen")
+    chains = plugins.from_configuration(chosen) if chosen else method
+    if posterior.state is None and hasattr(chains, "num_warmup"):
         raise InputError(
             f"this result of {name!r} kept no state to go on from; fit again with "
             "keep_state=True, or with another seed and merge the two"
@@ -250,16 +266,13 @@ def _watched(monitor: Monitor | None, progress: bool | None) -> Iterator[Monitor
         yield MonitorGroup(watching) if len(watching) > 1 else next(iter(watching), None)
 
 
-def _watch(
-    checkpoint: str | Path | None,
-    stamp: dict[str, Any],
-    monitor: Monitor | None,
-    keeper: Keeper | None,
-) -> Monitor | None:
-    """All that watch the run; a checkpoint is further on than what a keeper holds."""
-    file = None if checkpoint is None else Checkpoint(Path(checkpoint), stamp)
-    watching = tuple(m for m in (file, keeper, monitor) if m is not None)
-    return MonitorGroup(watching) if watching else None
+def _recorder(
+    file: Checkpoint | None, journal: MemoryJournal | None, monitor: Monitor | None
+) -> MonitorGroup:
+    """All that watch the run; a file is further on than what a shorter run kept."""
+    if file is not None:
+        file.open()  # refuse a foreign file now, not after the first hour
+    return MonitorGroup(tuple(m for m in (file, journal, monitor) if m is not None))
 
 
 def _supported_constraints(name: str) -> frozenset[str]:
@@ -276,13 +289,13 @@ def _preset(method: Any, name: str, preset: str) -> Method:
     return presets[preset]
 
 
-def _resolve(field: str, value: Any, current: Any) -> Any:
+def _resolve(field: str, value: Any, kind: Any) -> Any:
     """Strings end here: names become plug-ins and text becomes the field's own type."""
     if not isinstance(value, str):
         return value
     if field in _FAMILY_OF_FIELD:
         return plugins.load(_FAMILY_OF_FIELD[field], value)()
-    return _parse(field, value, current)
+    return _parse(field, value, kind)
 
 
 def _checked(field: str, value: Any) -> Any:
@@ -296,15 +309,27 @@ def _checked(field: str, value: Any) -> Any:
     return value
 
 
-def _parse(field: str, text: str, current: Any) -> Any:
-    if isinstance(current, bool):
+def _parse(field: str, text: str, kind: Any) -> Any:
+    """Text as a value of the field's annotation, which may allow several types and None."""
+    union = typing.get_origin(kind) in (typing.Union, types.UnionType)
+    allowed = typing.get_args(kind) if union else (kind,)
+    if type(None) in allowed and text.lower() == "none":
+        return None
+    if bool in allowed:
         if text.lower() not in {"true", "false"}:
             raise InputError(f"setting {field} is true or false, not {text!r}")
         return text.lower() == "true"
-    if isinstance(current, int | float) and not isinstance(current, np.bool_):
-        try:
-            return type(current)(text)
-        except ValueError:
-            kind = "a whole number" if isinstance(current, int) else "a number"
-            raise InputError(f"setting {field} is {kind}, not {text!r}") from None
+    for number, words in ((int, "a whole number"), (float, "a number")):
+        if number in allowed:
+            return _number(field, text, number, words, or_none=type(None) in allowed)
+    if str not in allowed:
+        raise InputError(f"setting {field} cannot be given as text ({text!r}); set it in Python")
     return text
+
+
+def _number(field: str, text: str, kind: type, words: str, *, or_none: bool) -> Any:
+    try:
+        return kind(text)
+    except ValueError:
+        words += ", or none" * or_none
+        raise InputError(f"setting {field} is {words}, not {text!r}") from None

@@ -4,13 +4,14 @@ Conventions, everywhere: `graph[i, j] = 1` means i -> j. Dimensions: `n` rows, `
 `b` batch, `c` chains, `s` draws. `energy` is U = -log joint and `grad` its gradient.
 """
 
+from collections.abc import Callable, Mapping
 from enum import Enum
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import jaxtyping
 import numpy as np
 from jax import Array as JaxArray
-from jaxtyping import Bool, Float, Int8, PRNGKeyArray, Shaped
+from jaxtyping import Bool, Float, Int, Int8, PRNGKeyArray, Shaped
 
 Key = PRNGKeyArray
 Keys = jaxtyping.Key[JaxArray, " k"]  # one for each of several data sets
@@ -195,17 +196,64 @@ class Score(Protocol):
 
 
 @runtime_checkable
-class Hedging(Protocol):
-    """A score that assumes something a posterior had better not depend on."""
+class ExpensiveScore(Protocol):
+    """A score that trains: it remembers, works in batches, and says which parents to try first.
 
-    def views(self) -> tuple[Any, ...]:
-        """Scores under each assumption, with statistics in common; all count the same."""
+    Values may change when it trains a family again, so nobody else should remember them. The
+    statistics it prepares hold what it has trained.
+    """
+
+    def prepare(self, data: Any, recorder: Any = None) -> Any:
+        """Statistics of a Dataset; what is trained is recalled from the recorder's journal."""
+        ...
+
+    def log_evidence_of_families(
+        self, stats: Any, nodes: Int[np.ndarray, " m"], parents: ParentSets
+    ) -> Float[np.ndarray, " m"]:
+        """Log evidence of node m with parents m: the more at once, the better."""
+        ...
+
+    def approximate_gain(
+        self, stats: Any, nodes: Int[np.ndarray, " b"], parents: Bool[np.ndarray, "b d"]
+    ) -> Float[np.ndarray, "b d"]:
+        """Roughly what variable j adds to the log evidence of node b with parents b."""
+        ...
+
+    def surrogate(self, stats: Any) -> tuple[Any, Any]:
+        """A score of the same rows that costs little, and its statistics: where to begin."""
+        ...
+
+    def queue_retraining(
+        self, stats: Any, nodes: Int[np.ndarray, " b"], parents: Bool[np.ndarray, "b d"]
+    ) -> None:
+        """Queue all sets with one parent less than these, to be trained again."""
+        ...
+
+    def retrain_queued(self, stats: Any) -> bool:
+        """Train what is queued; whether any score has changed since the last time."""
+        ...
+
+    def power(self, stats: Any) -> float:
+        """To which it raises the evidence, because it is not exact."""
+        ...
+
+
+@runtime_checkable
+class NoiseAveraged(Protocol):
+    """A score whose posterior is averaged over noise models."""
+
+    def noise_hypotheses(self) -> tuple[Any, ...]:
+        """The score under each assumption, with statistics in common; all count the same."""
+        ...
+
+    def describe_noise(self) -> str:
+        """What this one assumes of the noise, in words."""
         ...
 
 
 @runtime_checkable
 class Monitor(Protocol):
-    """Watches a long run: shows progress, keeps checkpoints, may stop it."""
+    """Watches a long run: shows progress, may stop it."""
 
     def resume(self, template: Any) -> Any | None:
         """What an interrupted run left, in the structure of `template`, or None."""
@@ -254,6 +302,46 @@ class Timed(Protocol):
 
     def expected_duration(self, num_rows: int, num_variables: int) -> Duration:
         """Typical duration of a fit of so many rows and variables."""
+        ...
+
+
+@runtime_checkable
+class Recorder(Protocol):
+    """A monitor as methods see it: it also keeps results, so that none is computed twice.
+
+    Names of results belong to a scope; `child` opens one inside. The name of a result must say
+    what decides it (`runs.checkpoint.fingerprint`), so that a run with other inputs, as one that
+    extends another, does not take it for its own.
+    """
+
+    def child(self, name: str) -> "Recorder":
+        """The same recorder with a scope of its own: a noise model, a bag."""
+        ...
+
+    def recall(
+        self, name: str, compute: Callable[[], Mapping[str, np.ndarray]]
+    ) -> Mapping[str, np.ndarray]:
+        """The result of this name, or what `compute` returns, which is then kept."""
+        ...
+
+    def unfinished(self, name: str) -> Mapping[str, np.ndarray] | None:
+        """The last state that was kept on the way to the result of this name, or None."""
+        ...
+
+    def keep_unfinished(self, name: str, make: Callable[[], Mapping[str, np.ndarray]]) -> None:
+        """Keep a state on the way to a result, if it is time; `make` is called only then."""
+        ...
+
+    def resume(self, template: Any) -> Any | None:
+        """The last state of this scope's chains, in the structure of `template`, or None."""
+        ...
+
+    def chunk(self, step: int, total: int, state: Any, stats: dict[str, float]) -> None:
+        """Called after each chunk of steps, with everything needed to go on from here."""
+        ...
+
+    def report(self, words: str) -> None:
+        """What is being done, and how much of it is done."""
         ...
 
 

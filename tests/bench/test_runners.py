@@ -131,4 +131,4 @@ def test_an_opponent_runs_in_its_own_interpreter(interpreter):
 
 def test_an_opponent_without_an_interpreter_is_left_out_in_words(monkeypatch):
     monkeypatch.delenv(OPPONENTS, raising=False)
-    assert f"set {OPPONENTS} to an interpreter" in Opponent("gadget").lacking()
+    assert f"set {OPPONENTS} to an interpreter" in str(Opponent("gadget").lacking())

@@ -7,7 +7,7 @@ import networkx
 import numpy as np
 import pytest
 
-from bayesdag import fit
+from bayesdag import fit, read
 from bayesdag.cli import main
 from tests.toys import toy_frame
 
@@ -17,6 +17,7 @@ def folder(tmp_path_factory):
     """A folder with a table and two results."""
     path = tmp_path_factory.mktemp("questions")
     toy_frame().to_csv(path / "toy.csv", index=False)
+    toy_frame(seed=1).to_csv(path / "other.csv", index=False)
     for seed in (0, 1):
         fit(toy_frame(), "exact", seed=seed, num_samples=20).save(path / f"seed{seed}.nc")
     return path
@@ -50,7 +51,40 @@ def test_show_tells_errors_and_the_state_of_the_chains(bayesdag):
     assert {v["variable"] for v in shown["check"]["variables"]} == {"rain", "soil", "crop", "price"}
     text = answer(bayesdag, "show", "seed0.nc", "--data", "toy.csv")
     assert "independent draws" in text
-    assert "Does the model fit?" in text
+    assert "Misfit of each variable in nats per row" in text
+
+
+def test_whether_the_model_fits_stands_above_the_edges(bayesdag, folder):
+    rng = np.random.default_rng(0)
+    table = toy_frame(200)
+    table["crop"] += np.std(table["crop"]) * rng.choice([-1.5, 1.5], 200)
+    fit(table, "exact", num_samples=50).save(folder / "two_peaks.nc")
+    for name, words in (
+        ("seed0.nc", "fit: nothing contradicts the model"),
+        ("two_peaks.nc", "fit: the model does not fit crop: do not trust"),
+    ):
+        text = answer(bayesdag, "show", name)
+        assert text.startswith(words)
+        assert text.count("fit: ") == 1
+        shown = json.loads(answer(bayesdag, "show", name, "--json"))
+        assert shown["check"]["passed"] == ("nothing" in words)
+        assert {v["variable"]: v["verdict"] for v in shown["check"]["variables"]}["crop"]
+
+
+def test_a_table_is_checked_with_its_interventions_or_not_at_all(bayesdag, folder):
+    table = toy_frame(100)
+    table.assign(set=["soil"] * 20 + [""] * 80).to_csv(folder / "set.csv", index=False)
+    fit(read(folder / "set.csv", interventions="set"), "exact", num_samples=20).save(
+        folder / "set.nc"
+    )
+    table.to_csv(folder / "unset.csv", index=False)
+    arguments = ["show", "set.nc", "--json", "--data"]
+    shown = json.loads(answer(bayesdag, *arguments, "set.csv", "--interventions", "set"))
+    rows = {v["variable"]: v["num_rows"] for v in shown["check"]["variables"]}
+    assert rows == {"rain": 100, "soil": 80, "crop": 100, "price": 100}
+    code, out, err = bayesdag(*arguments, "unset.csv")
+    assert (code, out) == (2, "")
+    assert "pass the table it was fitted to with the same interventions" in err
 
 
 def test_effect_has_a_table_and_json(bayesdag):
@@ -113,6 +147,8 @@ def test_runs_are_merged_and_extended(bayesdag):
         ("export seed0.nc --out x.pdf", "no format is called 'pdf'"),
         ("merge seed0.nc seed0.nc --out x.nc", "seed 0 occurs"),
         ("merge seed0.nc --out x.nc", "two or more"),
+        ("show seed0.nc --interventions x", "name it with --data"),
+        ("show seed0.nc --data other.csv", "these are not the data of this posterior"),
         ("show toy.csv", "not a whole bayesdag result"),
         ("show seed0.nc --top -1", "--top"),
         ("show seed0.nc --variable fog", "no column is called 'fog'"),

@@ -70,7 +70,7 @@ def test_auto_and_exact_are_one_model_in_numbers_and_words():
     assert chosen.provenance["chosen"]["plugin"] == "methods.exact:Exact"
     np.testing.assert_array_equal(chosen.edge_matrix(), asked.edge_matrix())
     assert chosen.provenance["model"] == asked.provenance["model"]
-    assert "(BGe, alpha_mu = 3, alpha_w = d + 2)" in asked.provenance["model"]
+    assert "(BGe, alpha_mu = 1, alpha_w = d + 2)" in asked.provenance["model"]
     assert Auto().collapsed.score == Auto().exact.score == BGe()
 
 

@@ -11,7 +11,7 @@ from bayesdag.errors import InputError
 from bayesdag.graphs import num_linear_extensions
 from bayesdag.knowledge import Constraints
 from bayesdag.methods.collapsed import Collapsed
-from bayesdag.orders import order_counting
+from bayesdag.orders import noise_averaging, order_counting
 from bayesdag.scores.bge import BGe
 from tests.statistical import kit
 from tests.toys import NAMES, TRUTH, toy_frame
@@ -222,14 +222,18 @@ def test_an_interrupted_run_ends_in_the_same_draws(key):
 class TwoMinds(BGe):
     """A score that cannot make up its mind about one edge."""
 
-    def views(self):
+    def noise_hypotheses(self):
         return OfOneMind(+40.0), OfOneMind(-40.0)
+
+    def describe_noise(self):
+        return "of two minds"
 
 
 class OfOneMind(BGe):
     """As BGe, but fond of the edge from the first variable to the last, or averse to it."""
 
-    assumed = "of its own"
+    def describe_noise(self):
+        return "of its own"
 
     def __init__(self, bonus: float) -> None:
         super().__init__()
@@ -246,7 +250,7 @@ class OfOneMind(BGe):
         return values + self.bonus * has * (nodes == d - 1)[:, None]  # pyright: ignore
 
 
-def test_views_of_a_score_share_every_chain_alike():
+def test_noise_models_share_every_chain_alike():
     data = few_rows()
     found = fit(data, dataclasses.replace(QUICK, score=TwoMinds(), num_samples=101), seed=1)
     assert found.graphs.shape[:2] == (QUICK.num_chains, 101)
@@ -255,21 +259,31 @@ def test_views_of_a_score_share_every_chain_alike():
     # In turn, so that no stretch of a chain is of one mind: 50 and 51 of 101.
     np.testing.assert_allclose(drawn[:, :50].mean(axis=1), 0.5, atol=0.05)
     alone = [
-        fit(data, dataclasses.replace(QUICK, score=view), seed=1) for view in TwoMinds().views()
+        fit(data, dataclasses.replace(QUICK, score=one), seed=1)
+        for one in TwoMinds().noise_hypotheses()
     ]
     expected = np.mean([one.edge_matrix() for one in alone], axis=0)
     assert np.abs(found.edge_matrix() - expected).max() < 0.12
     assert "in equal shares" in found.provenance["model"]
+    # The log joint of a draw is that of its own model, which likes or dislikes the edge.
+    plain = dataclasses.replace(QUICK, score=BGe())
+    own = plain.log_score_of(data, Constraints.free(NAMES), found.graphs[0, 0])
+    bonus = 40.0 * found.graphs[0, 0, 0, -1]
+    assert found.stats["log_joint"][0, 0] == pytest.approx(own + bonus)
+    liked = found.graphs[0, :, 0, -1] == 1
+    first = found.provenance["noise_models"][0]["search"]["stages"][-1]["best"]
+    assert found.stats["log_joint"][0, liked].max() <= first
+    assert len(found.provenance["noise_models"]) == 2
 
 
-def test_too_few_draws_for_all_views_are_refused():
-    with pytest.raises(InputError, match="2 assumptions on the noise share the draws"):
+def test_too_few_draws_for_all_noise_models_are_refused():
+    with pytest.raises(InputError, match="2 noise models share the draws"):
         fit(few_rows(), dataclasses.replace(QUICK, score=TwoMinds(), num_samples=1))
 
 
-def test_views_with_functions_of_different_sizes_are_put_together():
+def test_noise_models_with_functions_of_different_sizes_are_put_together():
     small, large = np.ones((4, 3, 2)), np.full((6, 3, 5), 2.0)
-    whole = dataclasses.replace(QUICK, num_chains=2)._together([small, large])
+    whole = noise_averaging.interleaved([small, large], num_chains=2)
     assert whole.shape == (10, 3, 5)
     assert sorted(whole[:, 0, 0]) == [1.0] * 4 + [2.0] * 6
     assert (whole[whole[:, 0, 0] == 1][:, :, 2:] == 0).all()

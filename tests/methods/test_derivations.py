@@ -29,7 +29,9 @@ METHODS = {
     "collapsed": SMALL,
     "auto": dataclasses.replace(Auto.PRESETS["quick"], exact=Exact(num_samples=100)),
 }
-NEURAL = NeuralScore(width=3, num_folds=2, num_starts=1, rough_steps=3, fine_steps=2, hedged=False)
+NEURAL = NeuralScore(
+    width=3, num_folds=2, num_starts=1, rough_steps=3, fine_steps=2, average_noise_models=False
+)
 
 
 def table(name="sum", num_rows=60, seed=0) -> tuple[pd.DataFrame, list[str]]:

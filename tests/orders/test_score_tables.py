@@ -121,8 +121,8 @@ def test_parents_are_drawn_with_their_exact_probability(core, seed):
     table = score_tables.tabulate(scores, 0, core, tuple(j for j in range(1, d) if j not in core))
     allowed = {1, 2, 3, 5}
     before = np.tile(np.isin(np.arange(d), list(allowed)), (num, 1))
-    drawn, representable = table.draw(np.random.default_rng(seed), before, penalty)
-    assert representable.all()
+    drawn, inside = table.draw(np.random.default_rng(seed), before, penalty)
+    assert inside.all()
     codes = drawn @ (1 << np.arange(d))
     total = order_sum(scores, table, penalty, allowed)
     for some in subsets(set(table.uncertain) & allowed):
@@ -138,8 +138,8 @@ def test_parents_are_drawn_with_their_exact_probability(core, seed):
 def test_a_draw_outside_a_core_table_says_so(seed):
     table = score_tables.tabulate(local_scores(seed, 6), 0, (1, 2, 3, 4), (5,))
     before = np.array([[False, True, False, False, False, True], [True] * 6])
-    parents, representable = table.draw(np.random.default_rng(0), before, np.zeros(6))
-    assert representable.tolist() == [False, True]
+    parents, inside = table.draw(np.random.default_rng(0), before, np.zeros(6))
+    assert inside.tolist() == [False, True]
     assert not (parents & ~before).any()
 
 
@@ -189,7 +189,7 @@ def test_a_core_that_the_tables_do_not_bear_out_is_given_up(seed):
     certain = np.where(np.eye(d, dtype=bool), 0.0, CERTAIN)
     none_required = np.zeros((d, d), dtype=bool)
     assert all(choose(certain, none_required, limits).core)
-    lists, found = pipeline._doubted(scores, certain, np.zeros(d), limits, {})
+    lists, found = pipeline._tables(scores, certain, np.zeros(d), limits, {})
     kept = [table for table in found if table.core]
     assert len(kept) < d
     for table in kept:

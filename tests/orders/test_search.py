@@ -7,15 +7,19 @@ from bayesdag import graphs as facts
 from bayesdag.data import read
 from bayesdag.graphs.bitsets import mask_of, row_of
 from bayesdag.knowledge import Constraints
-from bayesdag.orders import candidates, pipeline, search
+from bayesdag.orders import candidates, search
 from bayesdag.orders.local_scores import LocalScores
 from bayesdag.orders.parent_search import ParentTrees
 from bayesdag.orders.prior import Components
 from bayesdag.orders.search import Found
+from bayesdag.orders.strategies import CheapSearch
+from bayesdag.runs.checkpoint import recorder_of
 from bayesdag.scores.bge import BGe
 from bayesdag.scores.linear_gaussian import LinearGaussian
 from tests.orders.test_score_tables import local_scores, set_score
 from tests.toys import toy_frame
+
+SILENT = recorder_of(None)
 
 
 def grow_and_shrink(scores, penalty, node: int, before: set[int]) -> tuple[float, set[int]]:
@@ -80,7 +84,7 @@ def test_every_set_is_scored_once(seed):
     scores = local_scores(seed, 8)
     trees = ParentTrees(scores, np.zeros(8))
     for start in range(3):
-        search.search(np.random.default_rng(start), trees, np.arange(8))
+        search.local_search(np.random.default_rng(start), trees, np.arange(8), SILENT)
     handed_over = scores._score.handed_over  # pyright: ignore[reportAttributeAccessIssue]
     assert len(set(handed_over)) == len(handed_over)
 
@@ -90,7 +94,7 @@ def test_no_single_move_improves_what_the_search_returns(seed):
     scores = local_scores(seed, d)
     trees = ParentTrees(scores, np.zeros(d))
     start = np.arange(d)
-    found = search.search(np.random.default_rng(seed), trees, start)
+    found = search.local_search(np.random.default_rng(seed), trees, start, SILENT)
     assert found.value >= search.evaluate(trees, start).value
     assert facts.is_acyclic(found.graph)
     for node in range(d):
@@ -103,7 +107,7 @@ def test_no_single_move_improves_what_the_search_returns(seed):
 def test_the_value_of_a_result_is_the_score_of_its_graph(seed):
     scores = local_scores(seed, 6)
     trees = ParentTrees(scores, np.linspace(0, -3, 6))
-    found = search.search(np.random.default_rng(seed), trees, np.arange(6))
+    found = search.local_search(np.random.default_rng(seed), trees, np.arange(6), SILENT)
     direct = (
         scores.of_graphs(found.graph[None]).sum() + trees.penalty[found.graph.sum(axis=0)].sum()
     )
@@ -115,9 +119,9 @@ def test_required_edges_hold_in_starts_and_results_and_forbidden_ones_never(seed
     scores = local_scores(seed, 6, required=required, forbidden=[("v5", "v0"), ("v3", "v2")])
     trees = ParentTrees(scores, np.zeros(6))
     rng = np.random.default_rng(seed)
-    for start in search.starting_orders(rng, trees, 4):
+    for start in search.starting_orders(rng, trees, 4, SILENT):
         assert np.isfinite(search.evaluate(trees, start).value)
-        assert scores.knowledge.allows(search.search(rng, trees, start).graph)
+        assert scores.knowledge.allows(search.local_search(rng, trees, start, SILENT).graph)
 
 
 @pytest.mark.parametrize("score", [BGe(), LinearGaussian()], ids=["bge", "linear"])
@@ -125,8 +129,10 @@ def test_on_a_toy_the_search_finds_the_best_graph_there_is(score):
     data = read(toy_frame())
     scores = LocalScores(score, score.prepare(data), Constraints.free(data.names))
     trees = ParentTrees(scores, np.zeros(4))
-    starts = search.starting_orders(np.random.default_rng(0), trees, 4)
-    best = max(search.search(np.random.default_rng(0), trees, s).value for s in starts)
+    starts = search.starting_orders(np.random.default_rng(0), trees, 4, SILENT)
+    best = max(
+        search.local_search(np.random.default_rng(0), trees, s, SILENT).value for s in starts
+    )
     everything = scores.of_graphs(facts.all_dags(4)).sum(axis=1)
     assert best == pytest.approx(everything.max())
 
@@ -204,15 +210,16 @@ def test_other_parents_of_a_child_are_candidates_too(seed):
 def test_further_searches_start_from_the_best_result_and_lose_nothing(seed):
     scores = local_scores(seed, 9)
     prior = Components(np.zeros(1), np.zeros((1, 9)))
-    few, _ = pipeline.find(np.random.default_rng(seed), scores, prior, 2)
-    many, trees = pipeline.find(np.random.default_rng(seed), scores, prior, 8)
+    strategy = CheapSearch(scores, SILENT)
+    few, _ = strategy.find(np.random.default_rng(seed), prior, 2)
+    many, trees = strategy.find(np.random.default_rng(seed), prior, 8)
     assert (len(few), len(many)) == (2, 8)
     assert many[0].value >= few[0].value
     assert [result.value for result in many] == sorted((f.value for f in many), reverse=True)
     assert many[0].value == pytest.approx(search.evaluate(trees, many[0].order).value)
 
 
-def test_shaken_orders_keep_required_edges_and_most_places(seed):
+def test_perturbed_orders_keep_required_edges_and_most_places(seed):
     required = np.zeros((20, 20), dtype=bool)
     required[3, 1] = required[5, 3] = True
     start = search.causes_first(np.arange(20), required)

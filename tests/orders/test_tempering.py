@@ -94,7 +94,7 @@ KERNELS: dict = {
 @partial(jax.jit, static_argnums=0)
 def move_once(kind: str, choice, uniform, state, table, betas):
     """One move of a kind; compiled once for all temperatures."""
-    return tempering._everywhere(KERNELS[kind](choice), uniform, state, table, betas)
+    return tempering._all_replicas(KERNELS[kind](choice), uniform, state, table, betas)
 
 
 @pytest.mark.parametrize("kind", KERNELS)

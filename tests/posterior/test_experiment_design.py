@@ -102,11 +102,11 @@ def test_bounds_that_are_far_apart_bring_a_warning(seed):
 
 def test_bounds_surround_the_gain_and_never_leave_the_possible(seed):
     table = chain_posterior(seed).next_experiment(num_rows=40)
-    assert (table["low"] <= table["gain"]).all()
-    assert (table["gain"] <= table["high"]).all()
-    assert (table["low"] >= 0).all()
+    assert np.all(table["low"] <= table["gain"])
+    assert np.all(table["gain"] <= table["high"])
+    assert np.all(table["low"] >= 0)
     assert table["fraction removed"].between(0, 1).all()
-    assert (table["error"] >= 0).all()
+    assert np.all(table["error"] >= 0)
 
 
 def test_a_binary_column_is_set_to_its_two_values():

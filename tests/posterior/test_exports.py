@@ -108,7 +108,7 @@ def test_hostile_names_come_back_unchanged(seed, names):
 
 def test_no_cell_of_a_csv_file_is_computed_by_a_spreadsheet():
     ring = networkx.cycle_graph(list(HOSTILE_NAMES), create_using=networkx.DiGraph)
-    networkx.set_edge_attributes(ring, 0.5, "probability")
+    networkx.set_edge_attributes(ring, dict.fromkeys(ring.edges, 0.5), name="probability")
     text = exports.text(ring, "csv")
     cells = [cell for row in csv.reader(io.StringIO(text, newline="")) for cell in row]
     assert not [cell for cell in cells if cell[0] in "=+-@\t\r\n\uff1d"]

@@ -40,7 +40,8 @@ def rewritten(path, change=None, document=None):
 
 
 def test_a_file_of_a_newer_format_asks_for_an_upgrade(saved, monkeypatch):
-    document, index = container.read(saved[1])
+    content = container.read(saved[1])
+    document, index = content.document, content.index
     monkeypatch.setattr(container, "FORMAT", 3)
     saved[1].write_bytes(container.pack(document, index | {"version": "99.0"}))
     monkeypatch.undo()

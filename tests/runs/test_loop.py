@@ -14,14 +14,14 @@ import pytest
 
 from bayesdag.errors import DivergenceError
 from bayesdag.runs import loop
-from bayesdag.runs.checkpoint import Checkpoint
+from bayesdag.runs.checkpoint import Checkpoint, MonitorGroup
 
 SCHEDULE = loop.Schedule(num_warmup=5, num_samples=4, thinning=3)
 TRACES: list[int] = []
 
 
 class Walk(NamedTuple):
-    """Two random walks; the second leaves the numbers at a step of choice."""
+    """Two random walks; the energy of the second is not finite from a step of choice."""
 
     breaks_at: int = 10**6
 
@@ -53,6 +53,10 @@ def walk(key, kernel=None, schedule=SCHEDULE, monitor=None, **more):
     return loop.run(key, kernel, jnp.zeros(2), jnp.ones(()), schedule, monitor, **more)
 
 
+def kept(path):
+    return MonitorGroup((Checkpoint(path, {}, every=0.0),))
+
+
 def test_every_third_state_after_the_warm_up_is_kept(key):
     path, state = [], jnp.zeros(2)
     for step in range(SCHEDULE.total):
@@ -81,18 +85,26 @@ def test_chunks_of_any_length_share_compiled_code_and_an_answer(key):
 
 def test_a_run_goes_on_from_its_checkpoint_as_if_it_had_not_stopped(key, tmp_path):
     whole = walk(key)
-    walk(key, monitor=Checkpoint(tmp_path / "run", {}, every=0.0), until=9)
-    resumed = walk(key, monitor=Checkpoint(tmp_path / "run", {}, every=0.0))
+    walk(key, monitor=kept(tmp_path / "run"), until=9)
+    resumed = walk(key, monitor=kept(tmp_path / "run"))
     np.testing.assert_array_equal(whole.draws["x"], resumed.draws["x"])
 
 
-def test_a_chain_that_leaves_the_numbers_stops_the_run_by_step_and_name(key):
-    with pytest.raises(DivergenceError, match="chain 1 is not a number at step 6"):
+def test_chains_of_other_inputs_are_not_resumed(key, tmp_path):
+    walk(key, monitor=kept(tmp_path / "run"), until=9)
+    other = jax.random.fold_in(key, 1)
+    np.testing.assert_array_equal(
+        walk(other, monitor=kept(tmp_path / "run")).draws["x"], walk(other).draws["x"]
+    )
+
+
+def test_a_non_finite_energy_stops_the_run_by_step_and_chain(key):
+    with pytest.raises(DivergenceError, match="non-finite energy at step 6, chain 1"):
         walk(key, Walk(breaks_at=6))
 
 
 def test_the_last_checkpoint_is_from_before_the_break(key, tmp_path):
-    keeper = Checkpoint(tmp_path / "run", {}, every=0.0)
+    keeper = kept(tmp_path / "run")
     with pytest.raises(DivergenceError):
         walk(key, Walk(breaks_at=6), monitor=keeper)
     assert int(keeper.resume(walk(key)).step) <= 6
@@ -100,7 +112,8 @@ def test_the_last_checkpoint_is_from_before_the_break(key, tmp_path):
 
 LONG_WALK = """
 import sys, time, pathlib, numpy, jax, jax.numpy as jnp
-from bayesdag.runs import checkpoint, loop
+from bayesdag.runs import loop
+from bayesdag.runs.checkpoint import Checkpoint, MonitorGroup
 from tests.runs.test_loop import Walk
 
 class Slow:
@@ -111,10 +124,10 @@ class Slow:
         time.sleep(0.01)
 
 folder = pathlib.Path(sys.argv[1])
-keeper = checkpoint.Checkpoint(folder / "partial", {}, every=0.0)
+keeper = Checkpoint(folder / "partial", {}, every=0.0)
 loop._next_length = lambda length, seconds: 2
 done = loop.run(jax.random.key(3), Walk(), jnp.zeros(2), jnp.ones(()), loop.Schedule(50, 25, 2),
-                checkpoint.MonitorGroup((keeper, Slow())))
+                MonitorGroup((keeper, Slow())))
 numpy.save(folder / "draws.npy", done.draws["x"])
 """
 

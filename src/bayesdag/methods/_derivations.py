@@ -23,7 +23,8 @@ from bayesdag.errors import InputError, KnowledgeError
 from bayesdag.graphs import ancestors, find_cycle
 from bayesdag.knowledge import Constraints
 from bayesdag.posterior import Posterior, merge
-from bayesdag.types import ExactDependence, Key, Method, Monitor, StatusReporter
+from bayesdag.runs.checkpoint import recorder_of
+from bayesdag.types import ExactDependence, Key, Method, Monitor
 
 _KINDS = frozenset({"required", "forbidden"})
 # What the cases have in common, and the result keeps.
@@ -47,11 +48,11 @@ def fit(
         result = method(key, data, knowledge, monitor)
         return dataclasses.replace(result, provenance=_words(data, [result], []))
     cases = _cases(data, knowledge)
-    found = []
+    found, recorder = [], recorder_of(monitor)
     for own, case in zip(jax.random.split(key, len(cases)), cases, strict=True):
-        if isinstance(monitor, StatusReporter):  # no more: the state of one is not the whole's
-            monitor.report(f"if {case.words}")
-        found.append(method(own, data, case.constraints, None))
+        recorder.report(f"if {case.words}")
+        scope = recorder.child(case.words)  # the state of one case is not that of the whole run
+        found.append(method(own, data, case.constraints, scope))
     return dataclasses.replace(merge.chained(found), provenance=_words(data, found, cases))
 
 

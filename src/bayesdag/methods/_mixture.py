@@ -12,7 +12,8 @@ from bayesdag.data import Dataset
 from bayesdag.errors import InputError
 from bayesdag.knowledge import Constraints
 from bayesdag.posterior import Posterior, diagnostics, merge
-from bayesdag.types import Key, Method, Monitor, StatusReporter
+from bayesdag.runs.checkpoint import recorder_of
+from bayesdag.types import Key, Method, Monitor
 
 
 class Member(NamedTuple):
@@ -35,10 +36,12 @@ def fit(
     members: Sequence[Member], knowledge: Constraints, monitor: Monitor | None, note: str
 ) -> Posterior:
     """The mixture in which every member has the same weight; `note` says what it is."""
-    found = [
-        member.method(member.key, member.data, knowledge, _monitor_of(member, monitor))
-        for member in members
-    ]
+    recorder = recorder_of(monitor)
+    found = []
+    for member in members:
+        recorder.report(member.name)
+        own = recorder.child(member.name)  # the state of one member is not that of the whole run
+        found.append(member.method(member.key, member.data, knowledge, own))
     _refuse_different(found)
     kept = [_record(member, posterior) for member, posterior in zip(members, found, strict=True)]
     return dataclasses.replace(merge.chained(found), provenance=_provenance(found, kept, note))
@@ -47,13 +50,6 @@ def fit(
 def common_constraints(methods: Sequence[Method]) -> frozenset[str]:
     """The kinds of knowledge that all of these methods support."""
     return frozenset.intersection(*(method.supported_constraints for method in methods))
-
-
-def _monitor_of(member: Member, monitor: Monitor | None) -> Monitor | None:
-    """The monitor of one member: its state is not that of the whole run."""
-    if isinstance(monitor, StatusReporter):
-        monitor.report(member.name)
-    return None
 
 
 def _record(member: Member, posterior: Posterior) -> dict[str, Any]:

@@ -28,6 +28,7 @@ class Auto:
             for every set of parents that is looked at take minutes at ten variables and a
             quarter of an hour at twenty.
         max_curved_on_gpu: the same where an accelerator trains them: three minutes at a hundred.
+        num_samples: draws per chain of the method that is chosen; None: its own number.
         exact: the method for few variables and linear data.
         collapsed: the method for many variables and linear data.
         curved: the method for few variables and data that do not look linear.
@@ -41,6 +42,7 @@ class Auto:
     max_exact: int = 10
     max_curved: int = 20
     max_curved_on_gpu: int = 100
+    num_samples: int | None = None
     exact: Exact = Exact()
     collapsed: Collapsed = Collapsed()
     curved: Collapsed = Collapsed.PRESETS["neural"]
@@ -55,6 +57,8 @@ class Auto:
         """The posterior of the method that suits the data."""
         found = linearity(data)
         chosen, notes = self.choose(data.num_variables, found)
+        if self.num_samples is not None:
+            chosen = dataclasses.replace(chosen, num_samples=self.num_samples)
         durations.announce(monitor, chosen, data.num_rows, data.num_variables)
         result = chosen(key, data, knowledge, monitor)
         provenance: dict[str, Any] = {

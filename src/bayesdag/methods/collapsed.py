@@ -6,7 +6,6 @@ the order: chains look its log posterior up in tables, and draws of graphs and f
 given the order are exact.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import ceil
 from typing import Any, ClassVar, NamedTuple
@@ -20,14 +19,16 @@ from bayesdag.data import Dataset
 from bayesdag.errors import InputError
 from bayesdag.knowledge import Constraints
 from bayesdag.model.priors.density import DensityGrid
-from bayesdag.orders import order_counting, pipeline
-from bayesdag.orders.candidates import Limits, Outside
-from bayesdag.orders.local_scores import LocalScores, Screening
-from bayesdag.orders.pipeline import Effort, Region, Sampled
+from bayesdag.orders import noise_averaging, order_counting, pipeline, run_report, strategies
+from bayesdag.orders.candidates import Limits
+from bayesdag.orders.noise_averaging import NoiseModel
+from bayesdag.orders.pipeline import Effort, Sampled
 from bayesdag.orders.prior import Components
 from bayesdag.orders.search import Found
+from bayesdag.orders.strategies import SearchStrategy
 from bayesdag.posterior import Posterior
 from bayesdag.runs import loop
+from bayesdag.runs.checkpoint import recorder_of
 from bayesdag.scores import in_words
 from bayesdag.scores.bge import BGe
 from bayesdag.scores.neural import NeuralScore
@@ -36,39 +37,50 @@ from bayesdag.types import (
     Array,
     Duration,
     ExactDependence,
-    Hedging,
+    ExpensiveScore,
     Key,
     Monitor,
     Params,
+    Recorder,
     Score,
     StructurePrior,
 )
 
-# Ladders a chain times variables: look-ups are cheap while few replicas share the cache.
+# Ladders per chain times variables: look-ups are cheap while few replicas share the cache.
 _LADDERS_TIMES_VARIABLES = 320
 # Entries of all tables together: twice as many take twice as long to score.
 _TABLE_ENTRIES = 1 << 19
 _TRIAL_DRAWS = 300
-_BESIDE_CORE = 7
-_BESIDE_CORE_IF_DEAR = 4
 _MIN_ROWS = 10
 # Typical times on two cores or on one H200, of `experiments/results/nonlinear.json`.
 _SECONDS_A_VARIABLE = 0.8
 _NEURAL_SECONDS_AT_TEN, _NEURAL_SECONDS_AT_TEN_ON_GPU = 240.0, 8.0
 
 
-class _Part(NamedTuple):
-    """Draws under one view of the score, and where they come from."""
+class _ModelDraws(NamedTuple):
+    """Draws under one noise model, and what is said of them.
 
-    scores: LocalScores
-    prior: Components
-    place: Region
+    Attributes:
+        drawn: orders and graphs.
+        params: of the functions on each graph.
+        log_joint: of each draw, under this model.
+        weights: of each draw; 1 on average.
+        start: the best result of the search.
+        report: for the provenance.
+        notes: in words.
+        missing_edges: that the tables leave out, expected.
+        power: to which the evidence was raised.
+    """
+
     drawn: Sampled
-    missing: Outside
     params: Params
-    change: Float[np.ndarray, " s"]
+    log_joint: Float[np.ndarray, " s"]
     weights: Float[np.ndarray, " s"]
+    start: Found
+    report: dict[str, Any]
     notes: list[str]
+    missing_edges: float
+    power: float
 
 
 @dataclass(frozen=True)
@@ -86,10 +98,10 @@ class Collapsed:
             potentials do. False: each graph once, by re-weighting the draws with the number
             of their orders; refused where too few draws would count.
         num_chains: independent groups of ladders.
-        num_warmup: sweeps before the first draw; a sweep makes one move a variable.
-        num_samples: draws a chain.
+        num_warmup: sweeps before the first draw; a sweep makes one move per variable.
+        num_samples: draws per chain.
         thinning: sweeps between two draws of a ladder.
-        num_ladders: ladders a chain, whose draws are put together; 0: by the number of
+        num_ladders: ladders per chain, whose draws are put together; 0: by the number of
             variables.
         num_temperatures: replicas of a ladder; the first is the posterior itself.
         hottest: the highest temperature.
@@ -136,7 +148,7 @@ class Collapsed:
         """Of the search above all; the number of rows hardly matters."""
         del num_rows
         quick = min(1.0, self.num_starts * self.max_rounds / 10)
-        if not isinstance(self.score, Screening):
+        if not isinstance(self.score, ExpensiveScore):
             seconds = quick * _SECONDS_A_VARIABLE * num_variables
             return Duration(seconds, ("fewer columns", "preset 'quick'"))
         faster = ("fewer columns", "linear functions (method 'collapsed')")
@@ -149,86 +161,76 @@ class Collapsed:
     def __call__(
         self, key: Key, data: Dataset, knowledge: Constraints, monitor: Monitor | None
     ) -> Posterior:
-        """Joint draws of graphs and functions, under every view of the score alike."""
-        stats = self.score.prepare(data)
-        views = self._views()
-        alone = monitor if len(views) == 1 else None  # the state of one is none of the whole's
-        keys = [key] if len(views) == 1 else jax.random.split(key, len(views))
-        parts: list[_Part] = []
-        for own, view in zip(keys, views, strict=True):
-            start = parts[0].place.found[0] if parts else None
-            scores = LocalScores(view.score, stats, knowledge, monitor)
-            parts.append(view._part(own, data, scores, alone, start))
-        graphs = self._together([part.drawn.graphs for part in parts])
-        first, prior = parts[0], parts[0].prior
-        value = first.scores.of_graphs(graphs).sum(axis=1) + prior.log_prob(graphs)
-        change = self._together([part.change for part in parts])
-        weights = None if self.order_modular else self._together([part.weights for part in parts])
-        told = _told(first, value)
-        notes = max(parts, key=lambda part: part.missing.probability.sum()).notes
+        """Joint draws of graphs and functions, averaged over the noise models of the score."""
+        recorder = recorder_of(monitor)
+        stats = strategies.prepare(self.score, data, recorder)
+        models = noise_averaging.noise_models(self.score, self.num_samples)
+        parts = self._draw_all(key, data, knowledge, stats, models, recorder)
+        params = jax.tree.map(lambda *leaves: self._joined(leaves), *[p.params for p in parts])
+        weights = None if self.order_modular else self._joined([p.weights for p in parts])
         return posterior.from_draws(
-            self._fold(graphs),
+            self._joined([part.drawn.graphs for part in parts]),
             self.score.scm(data),
-            jax.tree.map(
-                lambda *leaves: self._fold(self._together(leaves)), *[p.params for p in parts]
-            ),
+            params,
             data,
-            log_joint=self._fold(value + change),
-            weights=None if weights is None else self._fold(weights),
-            provenance={**self._words(data, stats), **told, "notes": notes},
+            log_joint=self._joined([part.log_joint for part in parts]),
+            weights=weights,
+            provenance=self._words(data, models, parts),
         )
 
-    def _views(self) -> "list[Collapsed]":
-        """This method under every assumption of its score; each draws its share."""
-        if not isinstance(self.score, Hedging):
-            return [self]
-        scores = self.score.views()
-        share = np.diff(np.linspace(0, self.num_samples, len(scores) + 1).round().astype(int))
-        if not share.all():
-            raise InputError(
-                f"num_samples is {self.num_samples}; {len(scores)} assumptions on the noise share "
-                "the draws of a chain, so it must be at least as many, or the score not hedged"
-            )
-        pairs = zip(scores, share.tolist(), strict=True)
-        return [replace(self, score=score, num_samples=num) for score, num in pairs]
-
-    def _together(self, parts: Sequence[Any]) -> np.ndarray:
-        """Draws of all views, chain by chain, in turn: each stretch of a chain has its share.
-
-        Functions of few parents are filled up to the size of those of many.
-        """
-        if len(parts) == 1:
-            return np.asarray(parts[0])
-        size = np.max([leaf.shape[1:] for leaf in parts], axis=0, initial=0)
-        missing = [[(0, 0), *((0, gap) for gap in size - leaf.shape[1:])] for leaf in parts]
-        filled = [np.pad(leaf, gap) for leaf, gap in zip(parts, missing, strict=True)]
-        chains = [leaf.reshape(self.num_chains, -1, *leaf.shape[1:]) for leaf in filled]
-        time = np.concatenate([np.arange(leaf.shape[1]) / leaf.shape[1] for leaf in chains])
-        whole = np.concatenate(chains, axis=1)[:, np.argsort(time, kind="stable")]
-        return whole.reshape(-1, *whole.shape[2:])
-
-    def _part(
+    def _draw_all(
         self,
         key: Key,
         data: Dataset,
-        scores: LocalScores,
-        monitor: Monitor | None,
-        start: Found | None,
-    ) -> "_Part":
-        """Draws under one view, from a search of its own or from what another has found."""
+        knowledge: Constraints,
+        stats: Any,
+        models: list[NoiseModel],
+        recorder: Recorder,
+    ) -> list[_ModelDraws]:
+        """Draws under each noise model; later ones start from what the first has found."""
+        keys = [key] if len(models) == 1 else jax.random.split(key, len(models))
+        parts: list[_ModelDraws] = []
+        for number, (own, model) in enumerate(zip(keys, models, strict=True), start=1):
+            scope = recorder if len(models) == 1 else recorder.child(f"noise model {number}")
+            method = replace(self, score=model.score, num_samples=model.num_samples)
+            strategy = strategies.strategy_for(model.score, stats, knowledge, scope)
+            start = parts[0].start if parts else None
+            parts.append(method._draw(own, data, strategy, start))
+        return parts
+
+    def _draw(
+        self, key: Key, data: Dataset, strategy: SearchStrategy, start: Found | None
+    ) -> _ModelDraws:
+        """Draws under one noise model, from a search of its own or from what another found."""
         key_region, key_run, key_functions = jax.random.split(key, 3)
         prior = Components(*self.prior.components(data.num_variables))
-        effort = self._effort(data.num_variables)
-        place = pipeline.explore(key_region, scores, prior, effort, start)
+        effort, scores = self._effort(data.num_variables, strategy), strategy.scores
+        region = pipeline.explore(key_region, strategy, prior, effort, start)
         if not self.order_modular:
-            order_counting.log_num_orders(place.found[0].graph)  # refuse now, not after the chains
-        drawn = self._arranged(pipeline.run(key_run, place, effort, monitor))
+            order_counting.log_num_orders(region.found[0].graph)  # refuse now, not at the end
+        drawn = self._arranged(pipeline.run(key_run, region, effort, strategy.recorder))
         change = self._change_of_prior(drawn, prior)
         weights, notes = self._weights(drawn, change)
         params = self.score.draw(key_functions, scores.stats, drawn.graphs.astype(np.int8))
-        missing = pipeline.outside(scores, place, drawn)
-        notes = [*notes, *_notes(data.names, place, missing, 1 - drawn.representable.mean(0))]
-        return _Part(scores, prior, place, drawn, missing, params, change, weights, notes)
+        missing = pipeline.outside(scores, region, drawn)
+        log_joint = scores.of_graphs(drawn.graphs).sum(axis=1) + prior.log_prob(drawn.graphs)
+        report = {
+            "search": run_report.search_report(scores, prior, region, log_joint),
+            "tables": run_report.table_report(data.names, region, drawn, missing),
+            "exchanges": [float(rate) for rate in drawn.exchanges],
+            "edge_log_odds": run_report.edge_log_odds(region, drawn),
+        }
+        return _ModelDraws(
+            drawn=drawn,
+            params=params,
+            log_joint=log_joint + change,
+            weights=weights,
+            start=region.found[0],
+            report=report,
+            notes=[*notes, *run_report.table_notes(data.names, region, drawn, missing)],
+            missing_edges=float(missing.probability.sum()),
+            power=scores.power,
+        )
 
     def log_score_of(
         self, data: Dataset, knowledge: Constraints, graph: Shaped[Array, "d d"]
@@ -236,25 +238,27 @@ class Collapsed:
         """Log posterior of a graph with one order of its own, order-modular.
 
         Beside the best of each stage (`provenance["search"]`; `bayesdag.log_scores` puts them
-        together) it tells a shortfall of the search from one of the score.
+        together) it tells a shortfall of the search from one of the score. Under the first
+        noise model, and by networks trained anew: a fit keeps none.
         """
-        recall = getattr(self.score, "recall", self.score.prepare)  # what is dear to compute
-        score = self._views()[0].score
-        scores = LocalScores(score, recall(data), knowledge)
+        recorder, score = recorder_of(None), self.score
+        stats = strategies.prepare(score, data, recorder)
+        first = noise_averaging.noise_models(score, self.num_samples)[0]
+        scores = strategies.strategy_for(first.score, stats, knowledge, recorder).scores
         prior = Components(*self.prior.components(data.num_variables))
         return pipeline.log_score(scores, prior, graph)
 
     def _ladders(self, d: int) -> int:
         return self.num_ladders or max(2, _LADDERS_TIMES_VARIABLES // d)
 
-    def _effort(self, d: int) -> Effort:
+    def _effort(self, d: int, strategy: SearchStrategy) -> Effort:
         ladders = min(self._ladders(d), self.num_samples)
         num_samples = ceil(self.num_samples / ladders)
         total = self.num_chains * ladders
         return Effort(
             num_starts=self.num_starts,
             max_rounds=self.max_rounds,
-            limits=self._limits(d),
+            limits=self._limits(d, strategy),
             num_ladders=total,
             num_rungs=self.num_temperatures,
             hottest=self.hottest,
@@ -262,10 +266,9 @@ class Collapsed:
             num_trial=min(num_samples, ceil(_TRIAL_DRAWS / total)),
         )
 
-    def _limits(self, d: int) -> Limits:
+    def _limits(self, d: int, strategy: SearchStrategy) -> Limits:
         plain = min(self.max_candidates, (_TABLE_ENTRIES // d).bit_length() - 1)
-        dear = isinstance(self.score, Screening)
-        return Limits(plain, min(plain, _BESIDE_CORE_IF_DEAR if dear else _BESIDE_CORE))
+        return Limits(plain, min(plain, strategy.beside_core))
 
     def _arranged(self, drawn: Sampled) -> Sampled:
         """The first `num_samples` draws of every chain; ladders follow one another."""
@@ -278,12 +281,12 @@ class Collapsed:
             orders=first(drawn.orders),
             component=first(drawn.component),
             graphs=first(drawn.graphs),
-            representable=first(drawn.representable),
+            inside=first(drawn.inside),
         )
 
-    def _fold(self, leaf: Any) -> np.ndarray:
-        """Leading dimensions (chain, draw)."""
-        leaf = np.asarray(leaf)
+    def _joined(self, parts: Any) -> np.ndarray:
+        """Draws of all noise models; leading dimensions (chain, draw)."""
+        leaf = noise_averaging.interleaved(parts, self.num_chains)
         return leaf.reshape(self.num_chains, -1, *leaf.shape[1:])
 
     def _change_of_prior(self, drawn: Sampled, prior: Components) -> Float[np.ndarray, " s"]:
@@ -306,84 +309,34 @@ class Collapsed:
         )
         return weights / weights.mean(), [note]
 
-    def _words(self, data: Dataset, stats: Any) -> dict[str, Any]:
+    def _words(
+        self, data: Dataset, models: list[NoiseModel], parts: list[_ModelDraws]
+    ) -> dict[str, Any]:
+        """Model, prior, search and tables; those of the first noise model in full."""
         scm, evidence = self.score.scm(data), in_words(self.score)
-        views = self.score.views() if isinstance(self.score, Hedging) else ()
-        assumed = "; ".join(view.assumed for view in views)
-        assumed = f" ({assumed}; in equal shares)" if len(views) > 1 else f" {assumed}".rstrip()
+        noise = f"{type(scm.noise).__name__} noise {noise_averaging.describe(models)}".rstrip()
         reading = "order-modular" if self.order_modular else "graph-modular"
-        return {
-            "model": f"{type(scm.mechanism).__name__} functions, {type(scm.noise).__name__} "
-            f"noise{assumed}, integrated out ({evidence})",
+        words = {
+            "model": f"{type(scm.mechanism).__name__} functions, {noise}, "
+            f"integrated out ({evidence})",
             "prior": f"{reading}: {self.prior.describe()}",
-            "temperature": 1 / self.score.power(stats)
-            if isinstance(self.score, Screening)
-            else 1.0,
+            "temperature": 1 / parts[0].power,
+            **parts[0].report,
+            "notes": max(parts, key=lambda part: part.missing_edges).notes,
         }
-
-
-def _told(part: _Part, value: Float[np.ndarray, " s"]) -> dict[str, Any]:
-    """What was searched, what the tables hold, and what they may have lost."""
-    scores, prior, place, drawn, missing = part[:5]
-    names = scores.knowledge.names
-    stages = [*place.history, {"stage": "draws", "best": float(value.max())}]
-    unrepresented = 1 - drawn.representable.mean(axis=0)
-    return {
-        "search": {
-            "stages": stages,
-            "found": [pipeline.log_score(scores, prior, result.graph) for result in place.found],
-            "num_scores": scores.num_computed,
-        },
-        "tables": {
-            "candidates": {n: len(place.lists.inside(i)) for i, n in enumerate(names)},
-            "core": {n: len(c) for n, c in zip(names, place.lists.core, strict=True) if c},
-            "crowded": [n for n, full in zip(names, place.lists.crowded, strict=True) if full],
-            "not_representable": {
-                n: float(u) for n, u in zip(names, unrepresented, strict=True) if u > 0
-            },
-            "missing_log_mass": float(missing.log_mass.sum()),
-            "missing_edges": float(missing.probability.sum()),
-        },
-        "exchanges": [float(share) for share in drawn.exchanges],
-        "edge_log_odds": _edge_log_odds(place, drawn),
-    }
-
-
-def _edge_log_odds(place: Region, drawn: Sampled) -> list[dict[str, float]]:
-    """Prior log odds of an edge under each component, and the share of draws that had it."""
-    penalty = place.components.penalty
-    share = np.bincount(drawn.component, minlength=len(penalty)) / len(drawn.component)
-    if penalty.shape[1] < 2:
-        return []
-    odds = penalty[:, 1] - penalty[:, 0]
-    return [
-        {"log_odds": float(o), "share": float(s)} for o, s in zip(odds, share, strict=True) if s
-    ]
-
-
-def _notes(names, place: Region, missing: Outside, unrepresented: np.ndarray) -> list[str]:
-    """What a reader should know about the tables, in words."""
-    notes = []
-    expected = float(missing.probability.sum())
-    if expected > 0:
-        worst = int(np.argmax(missing.log_mass))
-        notes.append(
-            f"candidate lists leave out an estimated {expected:.2g} expected edges "
-            f"({missing.log_mass.sum():.2g} nats of mass, most at {names[worst]})"
-        )
-    cored = [name for name, core in zip(names, place.lists.core, strict=True) if core]
-    if cored:
-        notes.append(f"some parents are taken whenever they precede: {', '.join(cored)}")
-    for name, share in zip(names, unrepresented, strict=True):
-        if share > 0:
-            notes.append(f"{share:.2%} of the draws were not representable at {name}")
-    return notes
+        if len(models) > 1:
+            pairs = zip(models, parts, strict=True)
+            words["noise_models"] = [
+                {"noise": model.words, "num_samples": model.num_samples, **part.report}
+                for model, part in pairs
+            ]
+        return words
 
 
 Collapsed.PRESETS = {
     # For a first look, and for tests: few and short chains.
     "quick": Collapsed(num_chains=2, num_warmup=30, num_ladders=8, num_starts=2),
-    # For functions that are not linear: learned, and dear, so the tables are small.
+    # For nonlinear functions: learned, and expensive to score, so the tables are small.
     "neural": Collapsed(score=NeuralScore(), num_starts=2, max_candidates=6, max_rounds=5),
 }
 

@@ -1,6 +1,6 @@
 """Candidate parents of every node's table, and what the other variables would add.
 
-Tables can hold about a dozen candidates a node. They start as what the order search found,
+Tables can hold about a dozen candidates per node. They start as what the order search found,
 and widen from the posterior itself: every other variable is tried on top of the drawn parent
 sets, in the drawn orders, and enters when its edge would be probable enough.
 """
@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from bayesdag.orders.local_scores import LocalScores
+from bayesdag.orders.local_scores import FamilyScores
 from bayesdag.orders.search import Found
 from bayesdag.types import Array
 
@@ -30,7 +30,7 @@ class Lists(NamedTuple):
     """Candidates of every node, most probable first.
 
     Attributes:
-        core: parents taken whenever they precede the node.
+        core: forced parents, included whenever earlier in the order.
         uncertain: all other candidates.
         crowded: True where probable candidates had to be left out.
     """
@@ -65,7 +65,7 @@ class Outside(NamedTuple):
 
 
 def of_search(
-    scores: LocalScores, penalty: Float[np.ndarray, " d"], found: Sequence[Found], margin: float
+    scores: FamilyScores, penalty: Float[np.ndarray, " d"], found: Sequence[Found], margin: float
 ) -> Float[np.ndarray, "d d"]:
     """Rough probability of each edge, after the search.
 
@@ -88,7 +88,7 @@ def of_search(
 
 
 def outside(
-    scores: LocalScores,
+    scores: FamilyScores,
     penalty: Float[np.ndarray, " d"],
     lists: Lists,
     orders: Int[np.ndarray, "s d"],
@@ -98,8 +98,7 @@ def outside(
     d = scores.num_variables
     position = np.argsort(orders, axis=1)
     result = Outside(np.zeros((d, d)), np.zeros(d))
-    if scores.screens:
-        _score_together(scores, graphs)
+    _prefetch(scores, graphs)
     for node in range(d):
         sets, which, count = np.unique(
             graphs[:, :, node], axis=0, return_inverse=True, return_counts=True
@@ -151,18 +150,20 @@ def _split(
     return tuple(names[:size]), tuple(names[size:end]), end < len(names)
 
 
-def _score_together(scores: LocalScores, graphs: Bool[np.ndarray, "s d d"]) -> None:
-    """All that `outside` will ask for, in one batch."""
+def _prefetch(scores: FamilyScores, graphs: Bool[np.ndarray, "s d d"]) -> None:
+    """Have all that `outside` will ask for computed in one batch, where that is faster."""
+    if scores.stable:
+        return
     sets = []
     for node in range(scores.num_variables):
         some, count = np.unique(graphs[:, :, node], axis=0, return_counts=True)
         sets.append(some[np.argsort(-count, kind="stable")[:MOST_SETS]])
     nodes = np.repeat(np.arange(scores.num_variables), [len(some) for some in sets])
-    scores.additions(nodes, np.concatenate(sets))
+    scores.prefetch_additions(nodes, np.concatenate(sets))
 
 
 def _gains(
-    scores: LocalScores, penalty: np.ndarray, nodes: Int[Array, " b"], parents: np.ndarray
+    scores: FamilyScores, penalty: np.ndarray, nodes: Int[Array, " b"], parents: np.ndarray
 ) -> Float[np.ndarray, "b d"]:
     """What each further parent adds to the score, the structure prior included."""
     size = parents.sum(axis=1)

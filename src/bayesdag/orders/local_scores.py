@@ -10,88 +10,105 @@ import numpy as np
 from jaxtyping import Bool, Float, Int, Shaped
 
 from bayesdag.knowledge import Constraints
-from bayesdag.types import Array, ParentSets, StatusReporter
+from bayesdag.types import Array, ExpensiveScore, ParentSets, Recorder
 
-# Further parents that are tried where a score can say which are promising.
-WORTH_TRYING = 5
+# Further parents that are tried where a score costs much, those of the largest approximate gain.
+NUM_ADDITIONS = 5
 
 
 @runtime_checkable
 class Evidence(Protocol):
-    """The part of a score that is asked for here; a sketch has no other."""
+    """The part of a score that is asked for here; a surrogate has no other."""
 
     def log_evidence(self, stats: Any, node: int, parents: ParentSets) -> Float[np.ndarray, " m"]:
-        """log evidence of a node with m parent sets."""
+        """Log evidence of a node with m parent sets."""
         ...
 
 
 @runtime_checkable
-class Extending(Protocol):
+class EvidenceOfAdditions(Protocol):
     """A score that knows a short cut to all sets with one parent more."""
 
     def log_evidence_of_additions(
         self, stats: Any, nodes: Int[np.ndarray, " b"], parents: Bool[np.ndarray, "b d"]
     ) -> Float[np.ndarray, "b d"]:
-        """log evidence of node b with parents b and variable j besides."""
+        """Log evidence of node b with parents b and variable j besides."""
         ...
 
 
 @runtime_checkable
-class Screening(Protocol):
-    """A dear score: it remembers, works in batches, and says whom to try first.
+class FamilyScores(Protocol):
+    """Local scores as searches and tables ask for them.
 
-    Scores may change when it trains a family again, so nobody else should remember them.
+    Attributes:
+        stats: of the rows, as the score prepared them.
+        knowledge: sets that break it are -inf.
+        num_variables: nodes.
     """
 
-    def log_evidence_of_families(
-        self, stats: Any, nodes: Int[np.ndarray, " m"], parents: ParentSets
+    stats: Any
+    knowledge: Constraints
+    num_variables: int
+
+    @property
+    def num_computed(self) -> int:
+        """Families that were handed to the score so far."""
+        ...
+
+    @property
+    def power(self) -> float:
+        """To which the score raises the evidence."""
+        ...
+
+    @property
+    def stable(self) -> bool:
+        """Whether a value, once given, never changes."""
+        ...
+
+    def __call__(
+        self, nodes: Int[np.ndarray, " m"], parents: ParentSets
     ) -> Float[np.ndarray, " m"]:
-        """log evidence of node m with parents m: the more at once, the better."""
+        """Score of each node with the parents in the same row."""
         ...
 
-    def promise(
-        self, stats: Any, nodes: Int[np.ndarray, " b"], parents: Bool[np.ndarray, "b d"]
+    def of_node(self, node: int, parents: ParentSets) -> Float[np.ndarray, " m"]:
+        """Scores of one node with m parent sets."""
+        ...
+
+    def additions(
+        self, nodes: Int[np.ndarray, " b"], parents: Bool[np.ndarray, "b d"]
     ) -> Float[np.ndarray, "b d"]:
-        """Roughly what variable j adds to the log evidence of node b with parents b."""
+        """Score after adding each single variable; -inf where it cannot be added."""
         ...
 
-    def sketch(self, stats: Any) -> tuple[Any, Any]:
-        """A cheap score of the same rows and its statistics: where to begin."""
+    def of_graphs(self, graphs: Shaped[Array, "s d d"]) -> Float[np.ndarray, "s d"]:
+        """Score of every node with its parents in each graph."""
         ...
 
-    def doubt(
-        self, stats: Any, nodes: Int[np.ndarray, " b"], parents: Bool[np.ndarray, "b d"]
+    def prefetch(self, nodes: Int[np.ndarray, " m"], parents: ParentSets) -> None:
+        """Compute what will be asked for soon, all at once where that is faster."""
+        ...
+
+    def prefetch_additions(
+        self, nodes: Int[np.ndarray, " b"], parents: Bool[np.ndarray, "b d"]
     ) -> None:
-        """Put into doubt all sets with one parent less than these."""
-        ...
-
-    def settle(self, stats: Any) -> bool:
-        """Train again what is in doubt; whether any score has changed since the last time."""
-        ...
-
-    def power(self, stats: Any) -> float:
-        """To which it raises the evidence, because it is not exact."""
+        """The same for additions."""
         ...
 
 
 class LocalScores:
-    """A cache of scores of (node, parent set) pairs, asked for in batches.
+    """A cache of scores of (node, parent set) pairs.
 
-    Every pair is handed to the score at most once, in one call a node, so that a score that
-    trains networks on an accelerator sees large batches. Sets that break the knowledge are
-    never handed over: they are -inf.
-
-    Args:
-        monitor: hears how many a dear score has computed.
+    Every pair is handed to the score at most once. Sets that break the knowledge are never
+    handed over: they are -inf.
     """
 
-    def __init__(
-        self, score: Evidence, stats: Any, knowledge: Constraints, monitor: Any = None
-    ) -> None:
+    power = 1.0
+    stable = True
+
+    def __init__(self, score: Evidence, stats: Any, knowledge: Constraints) -> None:
         self._score, self.stats, self.knowledge = score, stats, knowledge
-        self._dear = score if isinstance(score, Screening) else None
-        self._extending = score if isinstance(score, Extending) else None
-        self._monitor = monitor if isinstance(monitor, StatusReporter) else None
+        self._shortcut = score if isinstance(score, EvidenceOfAdditions) else None
         self.num_variables = len(knowledge.names)
         self._known: list[dict[bytes, float]] = [{} for _ in knowledge.names]
 
@@ -104,8 +121,6 @@ class LocalScores:
         self, nodes: Int[np.ndarray, " m"], parents: ParentSets
     ) -> Float[np.ndarray, " m"]:
         """Score of each node with the parents in the same row."""
-        if self._dear:
-            return self._told(self._dear, nodes, parents)
         result = np.empty(len(nodes))
         for node in np.unique(nodes):
             rows = np.flatnonzero(nodes == node)
@@ -114,8 +129,6 @@ class LocalScores:
 
     def of_node(self, node: int, parents: ParentSets) -> Float[np.ndarray, " m"]:
         """Scores of one node with m parent sets."""
-        if self._dear:
-            return self._told(self._dear, np.full(len(parents), node), parents)
         known = self._known[node]
         keys = _keys(parents)
         fresh = {key: row for row, key in enumerate(keys) if key not in known}
@@ -128,79 +141,27 @@ class LocalScores:
         self, nodes: Int[np.ndarray, " b"], parents: Bool[np.ndarray, "b d"]
     ) -> Float[np.ndarray, "b d"]:
         """Score after adding each single variable; -inf where it cannot be added."""
-        possible = ~parents & ~self.knowledge.forbidden.T[nodes]
-        if self._extending:
-            values = self._extending.log_evidence_of_additions(self.stats, nodes, parents)
-            values = values + (parents * self.knowledge.log_odds.T[nodes]).sum(axis=1)[:, None]
-            values += self.knowledge.log_odds.T[nodes]
-            return np.where(possible, values, -np.inf)
-        if self.screens:
-            promise = self.promise(nodes, parents)
-            worst = np.sort(promise, axis=1)[:, [-min(WORTH_TRYING, self.num_variables)]]
-            possible &= promise >= worst
-        owner, added = np.nonzero(possible)
-        larger = parents[owner]
-        larger[np.arange(len(added)), added] = True
-        values = np.full(parents.shape, -np.inf)
-        values[owner, added] = self(nodes[owner], larger)
-        return values
-
-    @property
-    def screens(self) -> bool:
-        """Whether the score can say which parents are promising."""
-        return self._dear is not None
-
-    def promise(
-        self, nodes: Int[np.ndarray, " b"], parents: Bool[np.ndarray, "b d"]
-    ) -> Float[np.ndarray, "b d"]:
-        """Roughly what each variable adds; -inf where it cannot be added."""
-        assert self._dear
-        possible = ~parents & ~self.knowledge.forbidden.T[nodes]
-        values = self._dear.promise(self.stats, nodes, parents)
-        return np.where(possible, values + self.knowledge.log_odds.T[nodes], -np.inf)
-
-    def sketch(self) -> "LocalScores":
-        """Scores that cost little and tell where a dear search should begin."""
-        assert self._dear
-        return LocalScores(*self._dear.sketch(self.stats), self.knowledge)
-
-    def doubt(self, nodes: Int[np.ndarray, " b"], parents: Bool[np.ndarray, "b d"]) -> None:
-        """Put all sets with one parent less into doubt, where scores are a matter of luck."""
-        if self._dear:
-            self._dear.doubt(self.stats, nodes, parents)
-
-    def settle(self) -> bool:
-        """Let a dear score think again; whether that has changed what it told before."""
-        return self._dear is not None and self._dear.settle(self.stats)
+        possible = _can_be_added(self.knowledge, nodes, parents)
+        if self._shortcut is None:
+            return _one_by_one(self, nodes, parents, possible)
+        values = self._shortcut.log_evidence_of_additions(self.stats, nodes, parents)
+        values = values + (parents * self.knowledge.log_odds.T[nodes]).sum(axis=1)[:, None]
+        values += self.knowledge.log_odds.T[nodes]
+        return np.where(possible, values, -np.inf)
 
     def of_graphs(self, graphs: Shaped[Array, "s d d"]) -> Float[np.ndarray, "s d"]:
         """Score of every node with its parents in each graph."""
         parents = np.swapaxes(np.asarray(graphs) != 0, 1, 2)
-        if self.screens:
-            nodes = np.tile(np.arange(self.num_variables), len(parents))
-            return self(nodes, parents.reshape(-1, self.num_variables)).reshape(len(parents), -1)
         columns = [self.of_node(node, parents[:, node]) for node in range(self.num_variables)]
         return np.stack(columns, axis=1)
 
-    def _told(
-        self, score: Screening, nodes: np.ndarray, parents: ParentSets
-    ) -> Float[np.ndarray, " m"]:
-        """What a dear score says now; counted, not remembered."""
-        result = np.empty(len(nodes))
-        for node in np.unique(nodes):
-            rows = np.flatnonzero(nodes == node)
-            result[rows] = self.knowledge.log_prior(int(node), parents[rows])
-            self._known[node].update(dict.fromkeys(_keys(parents[rows]), 0.0))
-        allowed = np.isfinite(result)
-        if allowed.any():
-            result[allowed] += score.log_evidence_of_families(
-                self.stats, nodes[allowed], parents[allowed]
-            )
-        if self._monitor:
-            self._monitor.report(
-                f"search: functions learned for {self.num_computed} sets of parents"
-            )
-        return result
+    def prefetch(self, nodes: Int[np.ndarray, " m"], parents: ParentSets) -> None:
+        """Nothing to gain: these scores cost the same one by one."""
+
+    def prefetch_additions(
+        self, nodes: Int[np.ndarray, " b"], parents: Bool[np.ndarray, "b d"]
+    ) -> None:
+        """Nothing to gain: these scores cost the same one by one."""
 
     def _compute(self, node: int, parents: ParentSets) -> Float[np.ndarray, " m"]:
         result = self.knowledge.log_prior(node, parents)
@@ -208,6 +169,126 @@ class LocalScores:
         if allowed.any():
             result[allowed] += self._score.log_evidence(self.stats, node, parents[allowed])
         return result
+
+
+class BatchedScores:
+    """Scores that are trained: asked for in large batches, and not remembered here.
+
+    The score remembers what it has trained, and may train it again.
+
+    Args:
+        recorder: hears how many families have been trained.
+    """
+
+    stable = False
+
+    def __init__(
+        self, score: ExpensiveScore, stats: Any, knowledge: Constraints, recorder: Recorder
+    ) -> None:
+        self._score, self.stats, self.knowledge = score, stats, knowledge
+        self._recorder = recorder
+        self.num_variables = len(knowledge.names)
+        self._asked: set[tuple[int, bytes]] = set()
+
+    @property
+    def num_computed(self) -> int:
+        """Pairs that were handed to the score so far."""
+        return len(self._asked)
+
+    @property
+    def power(self) -> float:
+        """To which the score raises the evidence."""
+        return self._score.power(self.stats)
+
+    def __call__(
+        self, nodes: Int[np.ndarray, " m"], parents: ParentSets
+    ) -> Float[np.ndarray, " m"]:
+        """Score of each node with the parents in the same row, as it is now."""
+        result = np.empty(len(nodes))
+        for node in np.unique(nodes):
+            rows = np.flatnonzero(nodes == node)
+            result[rows] = self.knowledge.log_prior(int(node), parents[rows])
+        self._asked.update(zip(nodes.tolist(), _keys(parents), strict=True))
+        allowed = np.isfinite(result)
+        if allowed.any():
+            result[allowed] += self._score.log_evidence_of_families(
+                self.stats, nodes[allowed], parents[allowed]
+            )
+        self._recorder.report(f"search: functions learned for {self.num_computed} sets of parents")
+        return result
+
+    def of_node(self, node: int, parents: ParentSets) -> Float[np.ndarray, " m"]:
+        """Scores of one node with m parent sets."""
+        return self(np.full(len(parents), node), parents)
+
+    def additions(
+        self, nodes: Int[np.ndarray, " b"], parents: Bool[np.ndarray, "b d"]
+    ) -> Float[np.ndarray, "b d"]:
+        """Score after adding single variables of large gain; -inf for the others."""
+        gain = self.approximate_gain(nodes, parents)
+        least = np.sort(gain, axis=1)[:, [-min(NUM_ADDITIONS, self.num_variables)]]
+        possible = _can_be_added(self.knowledge, nodes, parents) & (gain >= least)
+        return _one_by_one(self, nodes, parents, possible)
+
+    def approximate_gain(
+        self, nodes: Int[np.ndarray, " b"], parents: Bool[np.ndarray, "b d"]
+    ) -> Float[np.ndarray, "b d"]:
+        """Roughly what each variable adds; -inf where it cannot be added."""
+        possible = _can_be_added(self.knowledge, nodes, parents)
+        values = self._score.approximate_gain(self.stats, nodes, parents)
+        return np.where(possible, values + self.knowledge.log_odds.T[nodes], -np.inf)
+
+    def surrogate(self) -> LocalScores:
+        """Scores that cost little and tell where an expensive search should begin."""
+        return LocalScores(*self._score.surrogate(self.stats), self.knowledge)
+
+    def queue_retraining(
+        self, nodes: Int[np.ndarray, " b"], parents: Bool[np.ndarray, "b d"]
+    ) -> None:
+        """Queue all sets with one parent less than these, to be trained again."""
+        self._score.queue_retraining(self.stats, nodes, parents)
+
+    def retrain_queued(self) -> bool:
+        """Train what is queued; whether any score has changed since the last time."""
+        return self._score.retrain_queued(self.stats)
+
+    def of_graphs(self, graphs: Shaped[Array, "s d d"]) -> Float[np.ndarray, "s d"]:
+        """Score of every node with its parents in each graph, in one batch."""
+        parents = np.swapaxes(np.asarray(graphs) != 0, 1, 2)
+        nodes = np.tile(np.arange(self.num_variables), len(parents))
+        return self(nodes, parents.reshape(-1, self.num_variables)).reshape(len(parents), -1)
+
+    def prefetch(self, nodes: Int[np.ndarray, " m"], parents: ParentSets) -> None:
+        """Train these in one batch, and what is queued because of them."""
+        self(nodes, parents)
+        self.retrain_queued()
+
+    def prefetch_additions(
+        self, nodes: Int[np.ndarray, " b"], parents: Bool[np.ndarray, "b d"]
+    ) -> None:
+        """Train additions to these in one batch."""
+        self.additions(nodes, parents)
+
+
+def _can_be_added(
+    knowledge: Constraints, nodes: Int[np.ndarray, " b"], parents: Bool[np.ndarray, "b d"]
+) -> Bool[np.ndarray, "b d"]:
+    return ~parents & ~knowledge.forbidden.T[nodes]
+
+
+def _one_by_one(
+    scores: FamilyScores,
+    nodes: Int[np.ndarray, " b"],
+    parents: Bool[np.ndarray, "b d"],
+    possible: Bool[np.ndarray, "b d"],
+) -> Float[np.ndarray, "b d"]:
+    """Score of every possible addition, as a set of its own."""
+    owner, added = np.nonzero(possible)
+    larger = parents[owner]
+    larger[np.arange(len(added)), added] = True
+    values = np.full(parents.shape, -np.inf)
+    values[owner, added] = scores(nodes[owner], larger)
+    return values
 
 
 def _keys(parents: ParentSets) -> list[bytes]:

@@ -1,4 +1,4 @@
-"""Which predecessors should be the parents of a node? Grow-shrink, remembered as trees.
+"""Grow-shrink choice of a node's parents among its predecessors, remembered as trees.
 
 Given the set of variables that precede a node, parents are added one at a time, the best
 first, while the score rises, and then dropped while it rises. The path depends on the
@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from bayesdag.graphs.bitsets import mask_of, row_of
-from bayesdag.orders.local_scores import LocalScores
+from bayesdag.orders.local_scores import FamilyScores
 
 # Gains below this are rounding: accepting them could go round in circles.
 TOLERANCE = 1e-9
@@ -36,11 +36,18 @@ class Choice(NamedTuple):
 
 
 @runtime_checkable
-class Trees(Protocol):
+class ParentSearch(Protocol):
     """Chooses parents among the predecessors of a node."""
 
-    scores: LocalScores
-    penalty: Float[np.ndarray, " d"]
+    @property
+    def scores(self) -> FamilyScores:
+        """Of which the parents are chosen."""
+        ...
+
+    @property
+    def penalty(self) -> Float[np.ndarray, " d"]:
+        """Log prior of a node with k parents, for k = 0 ... d-1."""
+        ...
 
     def choose(self, tasks: Iterable[tuple[int, int]]) -> list[Choice]:
         """Choice for each (node, predecessors)."""
@@ -72,7 +79,7 @@ class ParentTrees:
         penalty: log prior of a node with k parents, for k = 0 ... d-1.
     """
 
-    def __init__(self, scores: LocalScores, penalty: Float[np.ndarray, " d"]) -> None:
+    def __init__(self, scores: FamilyScores, penalty: Float[np.ndarray, " d"]) -> None:
         self.scores, self.penalty = scores, penalty
         d = scores.num_variables
         self._required = [mask_of(column) for column in scores.knowledge.required.T]

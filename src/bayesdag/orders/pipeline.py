@@ -1,13 +1,11 @@
 """From a score to draws of orders: search, tables and chains in turn.
 
 Search first, among all predecessors; then tables around what it found; then short chains,
-whose draws say which variables are missing from the tables; and again, until none is. Where
-a score is dear, a cheap one searches and the dear one decides.
+whose draws say which variables are missing from the tables; and again, until none is.
 """
 
 import dataclasses
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -16,24 +14,20 @@ from jaxtyping import Bool, Float, Int, Shaped
 
 from bayesdag.orders import candidates, score_tables, search, tempering
 from bayesdag.orders.candidates import Limits, Lists, Outside
-from bayesdag.orders.expensive_parent_search import ScreenedTrees
-from bayesdag.orders.local_scores import LocalScores
-from bayesdag.orders.parent_search import ParentTrees, Trees
+from bayesdag.orders.local_scores import FamilyScores
 from bayesdag.orders.prior import Components
 from bayesdag.orders.score_tables import NodeTable
 from bayesdag.orders.search import Found
+from bayesdag.orders.strategies import SearchStrategy
 from bayesdag.random import generator
 from bayesdag.runs import loop
-from bayesdag.types import Array, Key, Monitor
+from bayesdag.runs.checkpoint import fingerprint
+from bayesdag.types import Array, Key, Recorder
 
 # Results of the search this many nats below the best still supply candidates.
 MARGIN = 30.0
-# Searches that start from afar, and the share of variables moved before each further one.
-NUM_STARTS, SHARE_MOVED = 2, 0.05
-# Times that the search may change the component of the structure prior it works under.
-MAX_CHANGES = 4
 # Times that tables are made again because their cores were no certain parents.
-MAX_DOUBTS = 6
+MAX_CORE_REVISIONS = 6
 
 
 @dataclass(frozen=True)
@@ -41,7 +35,7 @@ class Effort:
     """How hard to look.
 
     Attributes:
-        num_starts: searches, from afar and from the best result shaken.
+        num_starts: searches, from afar and from the best result so far.
         max_rounds: rounds of tables, chains and widening.
         limits: size of the tables.
         num_ladders: sets of replicas that exchange states among themselves.
@@ -90,22 +84,22 @@ class Sampled(NamedTuple):
         orders: of the variables, sources first.
         component: of the structure prior.
         graphs: drawn exactly, given the order and the component.
-        representable: for which nodes the table held the order.
+        inside: nodes whose tables held the order.
         last: orders in which all replicas ended.
-        exchanges: share of accepted exchanges of each pair of neighbouring rungs.
+        exchanges: acceptance rate of each pair of neighbouring rungs.
     """
 
     orders: Int[np.ndarray, "s d"]
     component: Int[np.ndarray, " s"]
     graphs: Bool[np.ndarray, "s d d"]
-    representable: Bool[np.ndarray, "s d"]
+    inside: Bool[np.ndarray, "s d"]
     last: Int[np.ndarray, "l t d"]
     exchanges: Float[np.ndarray, " t-1"]
 
 
 def explore(
     key: Key,
-    scores: LocalScores,
+    strategy: SearchStrategy,
     prior: Components,
     effort: Effort,
     start: Found | None = None,
@@ -113,28 +107,27 @@ def explore(
     """Search, tables and short chains in turn, until nothing enters the tables.
 
     Args:
-        start: where a dear score begins, instead of searching.
+        start: what another noise model has found.
     """
     key_search, key_start, key_rounds = jax.random.split(key, 3)
-    rng = generator(key_search)
-    found, trees = find(rng, scores, prior, effort.num_starts, start)
+    rng, scores = generator(key_search), strategy.scores
+    found, parents = strategy.find(rng, prior, effort.num_starts, start)
     history = [{"stage": "search", "best": log_score(scores, prior, found[0].graph)}]
     starts = _starts(generator(key_start), found, effort, scores.knowledge.required)
-    probability = candidates.of_search(scores, trees.penalty, found, MARGIN)
-    everyone = scores.num_variables - 1 <= effort.limits.plain and not scores.screens
-    if everyone:
+    probability = candidates.of_search(scores, parents.penalty, found, MARGIN)
+    all_fit = scores.num_variables - 1 <= effort.limits.plain and strategy.tabulates_all
+    if all_fit:
         probability = np.maximum(probability, ~scores.knowledge.forbidden * 0.5)
     known: dict[tuple, NodeTable] = {}
     for key_round in jax.random.split(key_rounds, effort.max_rounds):
-        lists, node_tables = _doubted(scores, probability, trees.penalty, effort.limits, known)
+        lists, node_tables = _tables(scores, probability, parents.penalty, effort.limits, known)
         components = prior.near(found[0].graph)
         region = Region(tuple(found), components, lists, node_tables, starts, tuple(history))
-        if everyone or history[-1].get("entered") == 0:
+        if all_fit or history[-1].get("entered") == 0:
             break
-        drawn = run(key_round, region, effort, trial=True)
+        drawn = try_out(key_round, region, effort, strategy.recorder)
         value = scores.of_graphs(drawn.graphs).sum(axis=1) + prior.log_prob(drawn.graphs)
-        refine = search.evaluate if scores.screens else partial(search.search, rng)
-        refined = refine(trees, drawn.orders[np.argmax(value)])
+        refined = strategy.refine(rng, parents, drawn.orders[np.argmax(value)])
         found = sorted([*found, refined], key=lambda result: -result.value)
         probability = _update(lists, drawn, outside(scores, region, drawn), refined)
         best = max(float(value.max()), log_score(scores, prior, refined.graph))
@@ -145,104 +138,79 @@ def explore(
     return dataclasses.replace(last, found=tuple(found), starts=starts, history=tuple(history))
 
 
-def find(
-    rng: np.random.Generator,
-    scores: LocalScores,
-    prior: Components,
-    num_searches: int,
-    start: Found | None = None,
-) -> tuple[list[Found], Trees]:
-    """Results of the search, best first, under the component that suits them best.
+class _Ended(NamedTuple):
+    """What is read of the chains: draws of (ladder, draw), and where they ended."""
 
-    After two starts from afar the best result is shaken and searched again: with many
-    variables that finds better orders than further starts do, in less time. A dear score
-    starts where a cheap one ended.
-    """
-    if scores.screens:
-        return _outlined(rng, scores, prior, num_searches, start)
-    component = len(prior.log_weight) // 2
-    trees = ParentTrees(scores, prior.penalty[component])
-    first, *others = search.starting_orders(rng, trees, min(num_searches, NUM_STARTS))
-    result = search.search(rng, trees, first)
-    for _ in range(MAX_CHANGES):
-        if prior.best(result.graph) == component:
-            break
-        component = prior.best(result.graph)
-        trees = ParentTrees(scores, prior.penalty[component])
-        result = search.search(rng, trees, result.order)
-    found = [result, *(search.search(rng, trees, order) for order in others)]
-    found.sort(key=lambda result: -result.value)
-    for _ in range(num_searches - len(found)):
-        order = search.perturbed(rng, found[0].order, scores.knowledge.required, SHARE_MOVED)
-        found.insert(0, search.search(rng, trees, order))
-        # Of equal results the newest is the next to be shaken, so that plateaus are crossed.
-        found.sort(key=lambda result: -round(result.value, 6))
-    return found, trees
+    orders: Int[np.ndarray, "l s d"]
+    component: Int[np.ndarray, "l s"]
+    last: Int[np.ndarray, "l t d"]
+    exchanges: Float[np.ndarray, " t-1"]
 
 
-def _outlined(
-    rng: np.random.Generator,
-    scores: LocalScores,
-    prior: Components,
-    num_searches: int,
-    start: Found | None,
-) -> tuple[list[Found], Trees]:
-    """Where a cheap score ends, and where the dear one goes from there."""
-    rough = start or find(rng, scores.sketch(), prior, num_searches)[0][0]
-    trees = ScreenedTrees(scores, prior.penalty[prior.best(rough.graph)])
-    if start:
-        return [search.evaluate(trees, start.order)], trees
-    return [search.search(rng, trees, rough.order)], trees
-
-
-def run(
-    key: Key,
-    region: Region,
-    effort: Effort,
-    monitor: Monitor | None = None,
-    *,
-    trial: bool = False,
-) -> Sampled:
+def run(key: Key, region: Region, effort: Effort, recorder: Recorder) -> Sampled:
     """Chains over the tables of a region, and exact draws of the graphs."""
     key_chains, key_graphs = jax.random.split(key)
+    num = effort.schedule.num_samples
+    return _with_graphs(key_graphs, region, _chains(key_chains, region, effort, num, recorder))
+
+
+def try_out(key: Key, region: Region, effort: Effort, recorder: Recorder) -> Sampled:
+    """Short chains with the compiled code of the long ones; their end is recorded as one."""
+    key_chains, key_graphs = jax.random.split(key)
+    num, schedule = effort.num_trial, effort.schedule
+    tables = [(table.core, table.uncertain, table.scores) for table in region.node_tables]
+    decides = (key, region.components, region.starts, tables, effort.hottest, num)
+    name = f"trial {fingerprint(decides, schedule.num_warmup, schedule.thinning)}"
+    ended = recorder.recall(name, lambda: _chains(key_chains, region, effort, num, None)._asdict())
+    return _with_graphs(key_graphs, region, _Ended(**ended))
+
+
+def _chains(
+    key: Key, region: Region, effort: Effort, num: int, recorder: Recorder | None
+) -> _Ended:
+    """`num` draws of every ladder."""
     table = score_tables.lookup(region.node_tables, *region.components)
     state = tempering.init(table, region.starts, np.zeros(region.starts.shape[:2], dtype=int))
     beta = tempering.ladders(effort.num_ladders, effort.num_rungs, effort.hottest)
-    schedule, num = effort.schedule, effort.num_trial if trial else effort.schedule.num_samples
+    schedule = effort.schedule
     done = loop.run(
-        key_chains,
+        key,
         tempering.OrderChains(),
         state,
         tempering.TemperingContext(table, beta),
         schedule,
-        monitor,
+        recorder,
         until=schedule.num_warmup + num * schedule.thinning,
     )
     draws = jax.tree.map(lambda leaf: np.asarray(leaf)[:num].swapaxes(0, 1), done.draws)
-    orders = draws.order.reshape(-1, draws.order.shape[-1])
-    component = draws.component.reshape(-1)
-    graphs, representable = score_tables.draw_graphs(
-        generator(key_graphs), region.node_tables, region.components.penalty, orders, component
-    )
     exchanges = np.asarray(done.state.exchanges).mean(axis=0) / int(done.step)
     last = np.asarray(done.state.replicas.order)
-    return Sampled(orders, component, graphs, representable, last, exchanges)
+    return _Ended(draws.order, draws.component, last, exchanges)
 
 
-def outside(scores: LocalScores, region: Region, drawn: Sampled) -> Outside:
+def _with_graphs(key: Key, region: Region, ended: _Ended) -> Sampled:
+    orders = ended.orders.reshape(-1, ended.orders.shape[-1])
+    component = ended.component.reshape(-1)
+    graphs, inside = score_tables.draw_graphs(
+        generator(key), region.node_tables, region.components.penalty, orders, component
+    )
+    return Sampled(orders, component, graphs, inside, ended.last, ended.exchanges)
+
+
+def outside(scores: FamilyScores, region: Region, drawn: Sampled) -> Outside:
     """What the draws say of variables that are no candidates."""
     penalty = region.components.most_common(drawn.component)
     return candidates.outside(scores, penalty, region.lists, drawn.orders, drawn.graphs)
 
 
-def log_score(scores: LocalScores, prior: Components, graph: Shaped[Array, "d d"]) -> float:
+def log_score(scores: FamilyScores, prior: Components, graph: Shaped[Array, "d d"]) -> float:
     """Log posterior of a graph with any one order of its own, up to a constant."""
     graphs = np.asarray(graph)[None]
     return float(scores.of_graphs(graphs).sum() + prior.log_prob(graphs)[0])
 
 
-def _doubted(
-    scores: LocalScores,
+def _tables(
+    scores: FamilyScores,
     probability: Float[np.ndarray, "d d"],
     penalty: Float[np.ndarray, " d"],
     limits: Limits,
@@ -250,27 +218,27 @@ def _doubted(
 ) -> tuple[Lists, tuple[NodeTable, ...]]:
     """Candidates and their tables, without cores that the tables themselves do not bear out.
 
-    Whoever is in a core cannot be dropped by the chains, and the search is no proof.
+    Chains cannot drop a core parent, and the search is no proof of one.
     """
     gap = -np.log1p(-candidates.CERTAIN)
-    for _ in range(MAX_DOUBTS):
+    for _ in range(MAX_CORE_REVISIONS):
         lists = candidates.choose(probability, scores.knowledge.required, limits)
         node_tables = _tabulate(scores, lists, known)
-        doubtful = [(j, t.node) for t in node_tables for j in t.dispensable(penalty, gap)]
-        if not doubtful:
+        dispensable = [(j, t.node) for t in node_tables for j in t.dispensable(penalty, gap)]
+        if not dispensable:
             break
-        at = tuple(np.array(doubtful).T)
+        at = tuple(np.array(dispensable).T)
         probability = probability.copy()
         probability[at] = np.minimum(probability[at], candidates.UNCERTAIN)
     return lists, node_tables  # pyright: ignore[reportPossiblyUnboundVariable]
 
 
-def _tabulate(scores: LocalScores, lists: Lists, known: dict) -> tuple[NodeTable, ...]:
+def _tabulate(scores: FamilyScores, lists: Lists, known: dict) -> tuple[NodeTable, ...]:
     """Tables of all nodes; those with the lists of an earlier round are not made again."""
     result = []
-    if scores.screens:  # one batch for all nodes; scores may have changed since
+    if not scores.stable:
         known.clear()
-        _score_together(scores, lists)
+        _prefetch(scores, lists)
     for node, sets in enumerate(zip(lists.core, lists.uncertain, strict=True)):
         if (node, sets) not in known:
             known[node, sets] = score_tables.tabulate(scores, node, *sets)
@@ -278,12 +246,13 @@ def _tabulate(scores: LocalScores, lists: Lists, known: dict) -> tuple[NodeTable
     return tuple(result)
 
 
-def _score_together(scores: LocalScores, lists: Lists) -> None:
+def _prefetch(scores: FamilyScores, lists: Lists) -> None:
+    """Have the sets of all tables scored in one batch."""
     d = scores.num_variables
     families = zip(lists.core, lists.uncertain, strict=True)
     sets = [score_tables.represented(d, *family)[1].reshape(-1, d) for family in families]
-    scores(np.repeat(np.arange(d), [len(some) for some in sets]), np.concatenate(sets))
-    scores.settle()
+    nodes = np.repeat(np.arange(d), [len(some) for some in sets])
+    scores.prefetch(nodes, np.concatenate(sets))
 
 
 def _starts(

@@ -1,4 +1,4 @@
-"""The structure prior as the order chains see it: one penalty table a component."""
+"""The structure prior as the order chains see it: one penalty table per component."""
 
 from typing import NamedTuple
 
@@ -16,7 +16,7 @@ class Components(NamedTuple):
 
     Attributes:
         log_weight: of each component, less its normaliser.
-        penalty: log prior of a node with k parents, one row a component.
+        penalty: log prior of a node with k parents, one row per component.
     """
 
     log_weight: Float[np.ndarray, " c"]

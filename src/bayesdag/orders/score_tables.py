@@ -1,13 +1,13 @@
-"""What does each node contribute to the log posterior of an order? Tables to look it up.
+"""Tables of what each node contributes to the log posterior of an order.
 
 Given an order the parents of the nodes are independent, so the log posterior of an order is
 Σ_i T_i(predecessors of i), with T_i the log sum over the parent sets among them. Parents are
 taken from a short list of candidates, and T_i is tabulated for every subset of it.
 
-A node with many strong parents gets a table of another kind: a *core* of parents that are
-taken whenever they precede it, and subsets of the uncertain candidates besides. Its table
+A node with many strong parents gets a table of another kind: a *core* of forced parents, included
+whenever earlier in the order, and subsets of the uncertain candidates besides. Its table
 has one row for a core that precedes as a whole, one for every core member that comes later
-and one for every pair; an order beyond that is not representable and counts as if the whole
+and one for every pair; an order beyond that is outside the table and counts as if the whole
 core came later, less a hundred nats: so low that chains leave it. Both kinds are addressed
 alike, by a sum over predecessors: the index of node i is
 `base[i] + Σ_{j before i} stride[i, j]`, cut off at `top[i]`.
@@ -23,7 +23,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Float32, Int, Int32
 
 from bayesdag.graphs.bitsets import log_subset_sum_stages, log_subset_sums
-from bayesdag.orders.local_scores import LocalScores
+from bayesdag.orders.local_scores import FamilyScores
 from bayesdag.types import JaxArray
 
 # Log posterior of what cannot be: finite, so that sums of it stay numbers in float32.
@@ -36,7 +36,7 @@ class Lookup(NamedTuple):
     """Everything that the chains need, on the device.
 
     Attributes:
-        values: T_i less its largest value, all nodes end to end, one row a component of
+        values: T_i less its largest value, all nodes end to end, one row per component of
             the structure prior.
         weight: log weight of each component.
         offset: where the table of node i begins.
@@ -59,7 +59,7 @@ class NodeTable:
 
     Attributes:
         node: whose parents these are.
-        core: parents that are taken whenever they precede the node; usually none.
+        core: forced parents, included whenever earlier in the order; usually none.
         uncertain: the other candidates; bit k of a column stands for uncertain[k].
         late: core members that come after the node, by number, for each row.
         scores: score of the rest of the core with each subset; no structure prior in it.
@@ -80,7 +80,7 @@ class NodeTable:
         return self.scores + penalty[rows[:, None] + columns]
 
     def log_sums(self, penalty: Float[np.ndarray, " d"]) -> Float[np.ndarray, "r q"]:
-        """T by row of the index and column, unrepresentable rows included."""
+        """T by row of the index and column, rows outside the table included."""
         sums = log_subset_sums(self.weighted(penalty))
         if not self.core:
             return sums
@@ -126,7 +126,7 @@ class NodeTable:
         before: Bool[np.ndarray, "s d"],
         penalty: Float[np.ndarray, " d"],
     ) -> tuple[Bool[np.ndarray, "s d"], Bool[np.ndarray, " s"]]:
-        """Exact draws of the parents given the predecessors, and which were representable.
+        """Exact draws of the parents given the predecessors, and which orders the table held.
 
         The subset sums are kept after each bit. Going back through them, each candidate is
         in or out with the odds of the two halves of the sum it was part of.
@@ -134,8 +134,8 @@ class NodeTable:
         steps = (~before[:, list(self.core)]) @ core_strides(len(self.core))
         rows = self.row_of_index()
         row = rows[np.minimum(steps, len(rows) - 1)]
-        representable = row < len(self.late)
-        row = np.where(representable, row, 0)
+        inside = row < len(self.late)
+        row = np.where(inside, row, 0)
         column = before[:, list(self.uncertain)] @ (1 << np.arange(len(self.uncertain)))
         stages = list(log_subset_sum_stages(self.weighted(penalty)))
         for bit in range(len(self.uncertain) - 1, -1, -1):
@@ -147,11 +147,11 @@ class NodeTable:
         parents = np.zeros_like(before)
         parents[:, list(self.uncertain)] = column[:, None] >> np.arange(len(self.uncertain)) & 1
         parents[:, list(self.core)] = before[:, list(self.core)]
-        return parents, representable
+        return parents, inside
 
 
 def tabulate(
-    scores: LocalScores, node: int, core: Sequence[int], uncertain: Sequence[int]
+    scores: FamilyScores, node: int, core: Sequence[int], uncertain: Sequence[int]
 ) -> NodeTable:
     """The table of a node: every set it can represent is scored."""
     late, parents = represented(scores.num_variables, core, uncertain)
@@ -216,18 +216,18 @@ def draw_graphs(
     orders: Int[np.ndarray, "s d"],
     component: Int[np.ndarray, " s"],
 ) -> tuple[Bool[np.ndarray, "s d d"], Bool[np.ndarray, "s d"]]:
-    """A graph for each order, and for which nodes the order was representable."""
+    """A graph for each order, and whose tables held the order."""
     position = np.argsort(orders, axis=1)
     graphs = np.zeros((*orders.shape, orders.shape[1]), dtype=bool)
-    representable = np.zeros(orders.shape, dtype=bool)
+    inside = np.zeros(orders.shape, dtype=bool)
     for table in tables:
         before = position < position[:, [table.node]]
         for c in np.unique(component):
             some = np.flatnonzero(component == c)
             parents, able = table.draw(rng, before[some], penalties[c])
             graphs[some, :, table.node] = parents
-            representable[some, table.node] = able
-    return graphs, representable
+            inside[some, table.node] = able
+    return graphs, inside
 
 
 def core_strides(num_core: int) -> Int[np.ndarray, " k"]:

@@ -1,14 +1,14 @@
-"""How are the orders of the variables distributed, given the data? Tempered chains.
+"""Tempered chains over the orders of the variables.
 
 A replica is an order of the variables and a component of the structure prior; its log
-posterior is one look-up a node. Replicas of neighbouring temperatures exchange their
+posterior is one look-up per node. Replicas of neighbouring temperatures exchange their
 states, so that cold ones cross valleys that single moves cannot. Everything here is for
 many replicas at once: (ladder, rung), where a ladder is a set of replicas that exchange
 states among themselves and with nobody else. The first rung is the posterior itself.
 
 Moves, each leaving every tempered posterior invariant:
 - *relocate*: one variable is put at a position drawn from its exact conditional
-  distribution, all d positions at the price of three look-ups a node;
+  distribution, all d positions at the price of three look-ups per node;
 - *swap* two variables and *adjacent* swap: symmetric proposals, Metropolis rule;
 - a Gibbs step for the component of the prior, and exchanges between neighbouring rungs.
 Which variables a step tries is common to all replicas: it depends on nobody's state, and
@@ -28,7 +28,7 @@ from jaxtyping import Float32, Int, Int32
 from bayesdag.orders.score_tables import Lookup
 from bayesdag.types import Array, JaxArray, Key
 
-# Shares of the three kinds of moves.
+# Probabilities of the first two kinds of moves.
 RELOCATE, SWAP = 0.6, 0.1
 
 
@@ -99,7 +99,7 @@ def init(
     table: Lookup, orders: Int[Array, "l t d"], component: Int[Array, "l t"]
 ) -> TemperingState:
     """Replicas that start from the given orders."""
-    replicas = _placed(table, jnp.asarray(orders, jnp.int32), jnp.asarray(component, jnp.int32))
+    replicas = _replicas(table, jnp.asarray(orders, jnp.int32), jnp.asarray(component, jnp.int32))
     num_ladders, num_rungs = replicas.log_prob.shape
     return TemperingState(replicas, jnp.zeros((num_ladders, num_rungs - 1), jnp.float32))
 
@@ -121,7 +121,7 @@ def _sweep(key: Key, state: Replicas, table: Lookup, beta: JaxArray) -> tuple[Re
         return _move(*uniform, state, table, beta), None
 
     state, _ = lax.scan(move, state, (common, each[:d]))
-    state = _everywhere(_choose_component, each[d], state, table, beta)
+    state = _all_replicas(_choose_component, each[d], state, table, beta)
     state, even = _exchange(each[d + 1], state, beta, parity=0)
     state, odd = _exchange(each[d + 2], state, beta, parity=1)
     return state, (even | odd).astype(jnp.float32)
@@ -131,10 +131,14 @@ def _move(common: JaxArray, each: JaxArray, state: Replicas, table: Lookup, beta
     d = table.base.shape[0]
     first = _whole(common[0], d)
     second = (first + 1 + _whole(common[1], max(d - 1, 1))) % d
-    place = _whole(common[1], max(d - 1, 1))
+    position = _whole(common[1], max(d - 1, 1))
     kind = (common[2] > jnp.array([RELOCATE, RELOCATE + SWAP], jnp.float32)).sum()
-    kernels = (partial(_relocate, first), partial(_swap, first, second), partial(_adjacent, place))
-    branches = [partial(_everywhere, kernel, each, state, table, beta) for kernel in kernels]
+    kernels = (
+        partial(_relocate, first),
+        partial(_swap, first, second),
+        partial(_adjacent, position),
+    )
+    branches = [partial(_all_replicas, kernel, each, state, table, beta) for kernel in kernels]
     return lax.switch(kind, branches)
 
 
@@ -143,7 +147,7 @@ def _whole(uniform: JaxArray, num: int) -> JaxArray:
     return jnp.minimum((uniform * num).astype(jnp.int32), num - 1)
 
 
-def _everywhere(kernel, uniform: JaxArray, state: Replicas, table: Lookup, beta) -> Replicas:
+def _all_replicas(kernel, uniform: JaxArray, state: Replicas, table: Lookup, beta) -> Replicas:
     """One kernel for all replicas, each with its own uniform number."""
     return jax.vmap(jax.vmap(lambda u, s, b: kernel(u, s, table, b)))(uniform, state, beta)
 
@@ -167,12 +171,12 @@ def _look_at(table: Lookup, component: JaxArray, nodes: JaxArray, index: JaxArra
 
 
 def _categorical(uniform: JaxArray, logits: JaxArray) -> JaxArray:
-    """The draw that one uniform number decides; cheaper than one number a category."""
+    """The draw that one uniform number decides; cheaper than one number per category."""
     total = jnp.cumsum(jnp.exp(logits - logits.max()))
     return jnp.minimum((total <= uniform * total[-1]).sum(dtype=jnp.int32), len(logits) - 1)
 
 
-def _place(table: Lookup, order: JaxArray, component: JaxArray) -> Replicas:
+def _replica(table: Lookup, order: JaxArray, component: JaxArray) -> Replicas:
     """The replica with this order, from scratch."""
     position = jnp.argsort(order).astype(jnp.int32)
     earlier = position[None, :] < position[:, None]
@@ -181,41 +185,41 @@ def _place(table: Lookup, order: JaxArray, component: JaxArray) -> Replicas:
     return Replicas(order, position, index, component, log_prob)
 
 
-_placed = jax.jit(jax.vmap(jax.vmap(_place, (None, 0, 0)), (None, 0, 0)))
+_replicas = jax.jit(jax.vmap(jax.vmap(_replica, (None, 0, 0)), (None, 0, 0)))
 
 
 def _relocate(
     node: JaxArray, uniform: JaxArray, state: Replicas, table: Lookup, beta: JaxArray
 ) -> Replicas:
     """Draw the position of `node` given the order of all others."""
-    place = jnp.arange(table.base.shape[0])
+    slot = jnp.arange(table.base.shape[0])
     now, position = state.position[node], state.position
     step = table.stride[:, node]
     bare = state.index - jnp.where(position > now, step, 0)
     behind = _look(table, state.component, bare + step)
     # What each other node loses when `node` comes after it.
-    loss = jnp.where(place == node, 0.0, _look(table, state.component, bare) - behind)
+    loss = jnp.where(slot == node, 0.0, _look(table, state.component, bare) - behind)
     # Sums over the first 0, 1, ... d variables; at slot `now` stands `node`, with a zero.
-    ahead = jnp.matmul(loss[state.order], _earlier(len(place)), precision=lax.Precision.HIGHEST)
-    ahead = jnp.where(place <= now, ahead[:-1], ahead[1:])
+    ahead = jnp.matmul(loss[state.order], _earlier(len(slot)), precision=lax.Precision.HIGHEST)
+    ahead = jnp.where(slot <= now, ahead[:-1], ahead[1:])
     # Indices may exceed what float32 can count, so they are summed as whole numbers.
     seen = table.stride[node, state.order]
     with_me = jnp.cumsum(seen)
-    own_index = table.base[node] + jnp.where(place <= now, with_me - seen, with_me)
+    own_index = table.base[node] + jnp.where(slot <= now, with_me - seen, with_me)
     at = table.offset[node] + jnp.minimum(own_index, table.top[node])
     total = table.values[state.component, at] + ahead
     new = _categorical(uniform, beta * total)
-    everyone = jnp.where(place == node, 0.0, behind).sum() + table.weight[state.component]
+    everyone = jnp.where(slot == node, 0.0, behind).sum() + table.weight[state.component]
     # Those between the old and the new position step aside by one.
     aside = ((position >= new) & (position < now)).astype(jnp.int32)
     up = ((position <= new) & (position > now)).astype(jnp.int32)
     index = state.index + (aside - up) * step
-    between = jnp.where(place > new, jnp.roll(state.order, 1), jnp.roll(state.order, -1))
-    outside = (place < jnp.minimum(now, new)) | (place > jnp.maximum(now, new))
+    between = jnp.where(slot > new, jnp.roll(state.order, 1), jnp.roll(state.order, -1))
+    outside = (slot < jnp.minimum(now, new)) | (slot > jnp.maximum(now, new))
     return Replicas(
-        order=jnp.where(place == new, node, jnp.where(outside, state.order, between)),
-        position=jnp.where(place == node, new, position + aside - up),
-        index=jnp.where(place == node, own_index[new], index),
+        order=jnp.where(slot == new, node, jnp.where(outside, state.order, between)),
+        position=jnp.where(slot == node, new, position + aside - up),
+        index=jnp.where(slot == node, own_index[new], index),
         component=state.component,
         log_prob=total[new] + everyone,
     )
@@ -247,17 +251,17 @@ def _swap(
 
 
 def _adjacent(
-    place: JaxArray, uniform: JaxArray, state: Replicas, table: Lookup, beta: JaxArray
+    slot: JaxArray, uniform: JaxArray, state: Replicas, table: Lookup, beta: JaxArray
 ) -> Replicas:
-    """Try to exchange the variable at `place` with the next one: two nodes change."""
-    pair = jnp.stack([state.order[place], state.order[place + 1]])
+    """Try to exchange the variable at position `slot` with the next one: two nodes change."""
+    pair = jnp.stack([state.order[slot], state.order[slot + 1]])
     change = jnp.stack([table.stride[pair[0], pair[1]], -table.stride[pair[1], pair[0]]])
     now = state.index[pair]
     new, old = (_look_at(table, state.component, pair, at) for at in (now + change, now))
     node = jnp.arange(table.base.shape[0])
     is_first, is_second = ((node == which).astype(jnp.int32) for which in pair)
     proposal = Replicas(
-        order=jnp.where(node == place, pair[1], jnp.where(node == place + 1, pair[0], state.order)),
+        order=jnp.where(node == slot, pair[1], jnp.where(node == slot + 1, pair[0], state.order)),
         position=state.position + is_first - is_second,
         index=state.index + is_first * change[0] + is_second * change[1],
         component=state.component,

@@ -1,121 +1,294 @@
-"""What outlives a run: its state in a file or in memory, and who watches it."""
+"""What outlives a run: results it need not compute again, in a file or in memory.
 
+Everything is deterministic, so a run that is resumed repeats the cheap steps and finds the
+results of the expensive ones (trained families, local searches, chains) in its journal: it ends
+in the same bytes as one that was never interrupted.
+"""
+
+import hashlib
+import io
 import json
+import os
 import time
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from bayesdag.errors import FileFormatError
+from bayesdag.runs import journal
 from bayesdag.runs.files import write_whole
-from bayesdag.types import Announcer, Monitor, StatusReporter
+from bayesdag.runs.journal import Arrays, Located
+from bayesdag.types import Announcer, Monitor, Recorder, StatusReporter
+
+_CHAINS = "chains"
+_UNFINISHED = "unfinished "  # prefix of what is kept of a result on the way to it
+# Bytes of superseded records, beyond those of valid ones, after which a file is rewritten.
+_MAX_GARBAGE = 1 << 26
+_MAX_PENDING = 1 << 26  # bytes that wait for the next write
 
 
 @dataclass
 class Checkpoint:
-    """Keeps the state of a run in a file, and hands it back to the same run.
+    """A journal in a file, appended to as a run goes on and read when it is resumed.
 
     Attributes:
-        path: the file; it is replaced as a whole, so a kill leaves the last good one.
+        path: the file. Records are appended, so a kill costs the last few seconds.
         settings: everything that decides the outcome; a file of other settings is refused.
-        every: seconds between two writes. Wall time decides only *when* a state is kept,
-            never what it is, so an interrupted run still ends in the same bytes.
+        every: seconds between two writes of states on the way to a result. Wall time decides
+            only *when* something is kept, never what it is.
+        results_every: seconds that finished results may wait for one another, to be written
+            together.
     """
 
     path: Path
     settings: dict[str, Any]
     every: float = 10.0
-    _written: float = field(default=float("-inf"), repr=False)
+    results_every: float = 2.0
+    _located: dict[str, Located] | None = field(default=None, repr=False)
+    _end: int = field(default=0, repr=False)
+    _pending: dict[str, bytes] = field(default_factory=dict, repr=False)
+    _flushed: float = field(default_factory=time.monotonic, repr=False)
+    _kept: dict[str, float] = field(default_factory=dict, repr=False)
 
-    def resume(self, template: Any) -> Any | None:
-        """The state an interrupted run left, in the structure of `template`, or None."""
-        if not self.path.is_file():
-            return None
-        try:
-            with self.path.open("rb") as opened, np.load(opened, allow_pickle=False) as file:
-                told = json.loads(str(file["settings"]))
-                leaves = [file[f"leaf{k}"] for k in range(int(file["num_leaves"]))]
-        except (OSError, ValueError, KeyError, BadZipFile) as error:
-            raise FileFormatError(
-                f"{self.path} is not a checkpoint ({error}); remove it to start afresh"
-            ) from error
-        self._refuse_other_settings(told)
+    def open(self) -> None:
+        """Read what an interrupted run left; refuse what is no checkpoint of this run."""
+        if self._located is None:
+            self._located = self._read() if self.path.exists() else {}
+
+    def get(self, name: str) -> Arrays | None:
+        """The last record of this name, or None."""
+        self.open()
+        if (waiting := self._pending.get(name)) is not None:
+            return journal.arrays_of(waiting)
+        found = (self._located or {}).get(name)
+        return None if found is None else journal.arrays_of(self._content(found))
+
+    def put(self, name: str, arrays: Arrays) -> None:
+        """Keep a finished result; it is written with others of the same moment."""
+        self.open()
+        self._pending[name] = journal.record(name, arrays)
+        waiting = sum(map(len, self._pending.values()))
+        if time.monotonic() - self._flushed >= self.results_every or waiting > _MAX_PENDING:
+            self.flush()
+
+    def put_unfinished(self, name: str, make: Callable[[], Arrays], *, last: bool) -> None:
+        """Keep a state on the way to a result, unless one was kept a moment ago."""
+        now = time.monotonic()
+        if last or now - self._kept.get(name, float("-inf")) >= self.every:
+            self._kept[name] = now
+            self.put(name, make())
+            self.flush()
+
+    def unpacked(self, template: Any, arrays: Arrays) -> Any:
+        """A state in the structure of `template`; other shapes are refused."""
+        leaves, wanted = _leaves(arrays), pack(template)
+        if [leaf.shape for leaf in leaves] != [like.shape for like in wanted.values()]:
+            raise journal.refusal(str(self.path), "holds chains of other shapes than this run's")
         return _unpack(template, leaves)
 
-    def chunk(self, step: int, total: int, state: Any, stats: dict[str, float]) -> None:
-        """Keep `state`, unless one was kept a moment ago."""
-        del stats
-        now = time.monotonic()
-        if now - self._written < self.every and step < total:
+    def flush(self) -> None:
+        """Write what is waiting."""
+        self._flushed = time.monotonic()
+        if not self._pending:
             return
-        self._written = now
-        leaves = _pack(state)
-        arrays = {f"leaf{k}": leaf for k, leaf in enumerate(leaves)}
-        told = {"settings": json.dumps(self.settings, sort_keys=True), "num_leaves": len(leaves)}
-        write_whole(self.path, lambda to: _savez(to, told | arrays))
+        try:
+            self._append()
+        except OSError as error:
+            raise FileFormatError(
+                f"cannot write the checkpoint {self.path}: {error.strerror or error}; make room "
+                "or choose another folder, and repeat the command to resume"
+            ) from error
 
-    def _refuse_other_settings(self, told: dict[str, Any]) -> None:
+    def _append(self) -> None:
+        assert self._located is not None
+        if not self._end:
+            start = journal.header(self.settings)
+            write_whole(self.path, lambda to: to.write_bytes(start))
+            self._end = len(start)
+        with self.path.open("r+b") as file:
+            file.truncate(self._end)  # a torn record of a killed run
+            file.seek(self._end)
+            for name, content in self._pending.items():
+                file.write(content)
+                self._located[name] = Located(name, self._end, len(content))
+                self._end += len(content)
+            file.flush()
+            os.fsync(file.fileno())
+        self._pending.clear()
+        valid = sum(found.length for found in self._located.values())
+        if self._end - valid > valid + _MAX_GARBAGE:
+            self._rewrite()
+
+    def _rewrite(self) -> None:
+        """A new file without superseded records, in the place of the old one."""
+        assert self._located is not None
+        located, start = {}, journal.header(self.settings)
+        end = len(start)
+
+        def write(to: Path) -> None:
+            nonlocal end
+            with to.open("wb") as file:
+                file.write(start)
+                for found in self._located.values():  # pyright: ignore
+                    file.write(self._content(found))
+                    located[found.name] = found._replace(start=end)
+                    end += found.length
+
+        write_whole(self.path, write)
+        self._located, self._end = located, end
+
+    def _content(self, found: Located) -> bytes:
+        with self.path.open("rb") as file:
+            file.seek(found.start)
+            return file.read(found.length)
+
+    def _read(self) -> dict[str, Located]:
+        name = str(self.path)
+        try:
+            with self.path.open("rb") as file:
+                self._refuse_other_settings(journal.read_header(file, name))
+                self._end = file.tell()
+                located = {}
+                for found in journal.scan(file, name):
+                    located[found.name] = found
+                    self._end = found.start + found.length
+        except (OSError, ValueError) as error:
+            if isinstance(error, FileFormatError):
+                raise
+            raise journal.refusal(name, f"cannot be read ({error})") from error
+        return located
+
+    def _refuse_other_settings(self, theirs: dict[str, Any]) -> None:
         mine = json.loads(json.dumps(self.settings))
-        if told == mine:
-            return
-        different = sorted(k for k in told.keys() | mine.keys() if told.get(k) != mine.get(k))
-        raise FileFormatError(
-            f"{self.path} belongs to a run with another {', '.join(different)}; "
-            "repeat that command to resume it, or remove the file to start afresh"
-        )
+        different = sorted(k for k in theirs.keys() | mine.keys() if theirs.get(k) != mine.get(k))
+        if different:
+            raise FileFormatError(
+                f"{self.path} belongs to a run with another {', '.join(different)}; "
+                "repeat that command to resume it, or remove the file to start afresh"
+            )
 
 
 @dataclass
-class Keeper:
-    """Keeps the end of a run in memory, and hands it to a longer one.
+class MemoryJournal:
+    """Results of a run in memory, to be stored with its posterior and extended later.
+
+    Only finished results are kept, whatever time they took: equal runs keep equal journals.
 
     Attributes:
-        kept: everything needed to go on, as plain arrays; None before the end of a first run.
+        earlier: what a shorter run kept.
     """
 
-    kept: dict[str, np.ndarray] | None = None
+    earlier: dict[str, np.ndarray] | None = None
+    _known: dict[str, bytes] = field(default_factory=dict, repr=False)
+    _used: dict[str, bytes] = field(default_factory=dict, repr=False)
 
-    def resume(self, template: Any) -> Any | None:
-        """The end of the shorter run, with room for the draws of the longer one."""
-        if self.kept is None:
+    def __post_init__(self) -> None:
+        if self.earlier is None:
+            return
+        stored, name = self.earlier.get("journal"), "the state in this result"
+        if stored is None:
+            raise journal.refusal(name, "is of another version of bayesdag")
+        content = np.asarray(stored, dtype=np.uint8).tobytes()
+        file = io.BytesIO(content)
+        for found in journal.scan(file, name):
+            self._known[found.name] = content[found.start : found.start + found.length]
+
+    def kept(self) -> dict[str, np.ndarray]:
+        """What this run has used or computed, as plain arrays."""
+        content = b"".join(self._used[name] for name in sorted(self._used))
+        return {"journal": np.frombuffer(content, dtype=np.uint8)}
+
+    def get(self, name: str) -> Arrays | None:
+        """The record of this name, or None."""
+        content = self._used.get(name) or self._known.get(name)
+        if content is None:
             return None
-        saved = [self.kept[f"leaf{k}"] for k in range(len(self.kept))]
-        wanted = _pack(template)
-        if len(saved) != len(wanted):
-            raise FileFormatError("the saved state is of another version of the method; fit again")
-        leaves = [_with_room(like, leaf) for like, leaf in zip(wanted, saved, strict=True)]
-        return _unpack(template, leaves)
+        self._used[name] = content
+        return journal.arrays_of(content)
 
-    def chunk(self, step: int, total: int, state: Any, stats: dict[str, float]) -> None:
+    def put(self, name: str, arrays: Arrays) -> None:
+        """Keep a finished result."""
+        self._used[name] = journal.record(name, arrays)
+
+    def put_unfinished(self, name: str, make: Callable[[], Arrays], *, last: bool) -> None:
         """Keep the last state of all."""
-        del stats
-        if step >= total:
-            self.kept = {f"leaf{k}": leaf for k, leaf in enumerate(_pack(state))}
+        if last:
+            self.put(name, make())
+
+    def unpacked(self, template: Any, arrays: Arrays) -> Any | None:
+        """The state with room for the draws of a longer run; None where shapes forbid it."""
+        wanted, leaves = list(pack(template).values()), _leaves(arrays)
+        if len(wanted) != len(leaves):
+            return None
+        pairs = zip(wanted, leaves, strict=True)
+        longer = [grown for like, leaf in pairs if (grown := _with_room(like, leaf)) is not None]
+        return _unpack(template, longer) if len(longer) == len(wanted) else None
 
 
-@dataclass
+@dataclass(frozen=True)
 class MonitorGroup:
-    """Several monitors as one; the first that has a state to resume from supplies it."""
+    """Several monitors and journals as one `Recorder`.
 
-    monitors: tuple[Monitor, ...]
+    Attributes:
+        monitors: who watches; those that are journals keep results.
+        scope: prefix of the names of all results, with a slash at its end.
+    """
+
+    monitors: tuple[Any, ...] = ()
+    scope: str = ""
+
+    def child(self, name: str) -> "MonitorGroup":
+        """The same monitors, with a name space of its own."""
+        return replace(self, scope=f"{self.scope}{name}/")
+
+    def recall(self, name: str, compute: Callable[[], Arrays]) -> Arrays:
+        """The result of this name, from a journal or computed and kept."""
+        name = self.scope + name
+        found = self._first(lambda journal: journal.get(name))
+        result = found if found is not None else dict(compute())
+        for one in self._journals:
+            if one.get(name) is None:
+                one.put(name, result)
+        return result
+
+    def unfinished(self, name: str) -> Arrays | None:
+        """The last state that was kept on the way to the result of this name."""
+        return self._first(lambda journal: journal.get(self.scope + _UNFINISHED + name))
+
+    def keep_unfinished(self, name: str, make: Callable[[], Arrays]) -> None:
+        """Keep a state on the way to the result of this name, now and then."""
+        for one in self._journals:
+            one.put_unfinished(self.scope + _UNFINISHED + name, make, last=False)
 
     def resume(self, template: Any) -> Any | None:
-        """The first state that one of them kept."""
-        return next((s for m in self.monitors if (s := m.resume(template)) is not None), None)
+        """The first state of chains that one of them kept."""
+        name = self.scope + _CHAINS
+
+        def state(one: Any) -> Any | None:
+            found = one.get(name)
+            return None if found is None else one.unpacked(template, found)
+
+        found = self._first(state)
+        if found is not None or self.scope:
+            return found
+        # Monitors that are no journals know of one run only: the outermost.
+        return next((s for m in self._watchers if (s := m.resume(template)) is not None), None)
 
     def chunk(self, step: int, total: int, state: Any, stats: dict[str, float]) -> None:
         """Tell all of them."""
-        for monitor in self.monitors:
+        for one in self._journals:
+            one.put_unfinished(self.scope + _CHAINS, lambda: pack(state), last=step >= total)
+        for monitor in self._watchers:
             monitor.chunk(step, total, state, stats)
 
     def report(self, words: str, done: int | None = None, total: int | None = None) -> None:
         """Tell those who want to hear it."""
-        for monitor in self.monitors:
+        for monitor in self._watchers:
             if isinstance(monitor, StatusReporter):
                 monitor.report(words, done, total)
 
@@ -125,15 +298,55 @@ class MonitorGroup:
             if isinstance(monitor, Announcer):
                 monitor.announce(words)
 
+    @property
+    def _journals(self) -> list[Any]:
+        return [m for m in self.monitors if isinstance(m, Checkpoint | MemoryJournal)]
 
-def _pack(state: Any) -> list[np.ndarray]:
-    return [np.asarray(_plain(leaf)) for leaf in jax.tree.leaves(state)]
+    @property
+    def _watchers(self) -> list[Monitor]:
+        return [m for m in self.monitors if not isinstance(m, Checkpoint | MemoryJournal)]
+
+    def _first(self, ask: Callable[[Any], Any]) -> Any:
+        return next((found for one in self._journals if (found := ask(one)) is not None), None)
 
 
-def _with_room(like: np.ndarray, leaf: np.ndarray) -> np.ndarray:
+def recorder_of(monitor: Monitor | Recorder | None) -> Recorder:
+    """What a method records to, whoever watches it."""
+    if isinstance(monitor, Recorder):
+        return monitor
+    return MonitorGroup(() if monitor is None else (monitor,))
+
+
+def fingerprint(*trees: Any) -> str:
+    """A name for a result, by everything that decides it."""
+    digest = hashlib.blake2b(digest_size=12)
+    for leaf in jax.tree.leaves(trees):
+        value = np.asarray(_plain(leaf))
+        digest.update(f"{value.dtype.str}{value.shape}".encode())
+        digest.update(np.ascontiguousarray(value).tobytes())
+    return digest.hexdigest()
+
+
+def pack(state: Any) -> dict[str, np.ndarray]:
+    """The leaves of a tree, numbered."""
+    return {f"leaf{k}": np.asarray(_plain(leaf)) for k, leaf in enumerate(jax.tree.leaves(state))}
+
+
+def unpack_like(structure: Any, arrays: Arrays) -> Any:
+    """Inverse of `pack`: a tree of the same structure, whatever its leaves."""
+    return jax.tree.unflatten(jax.tree.structure(structure), _leaves(arrays))
+
+
+def _leaves(arrays: Arrays) -> list[np.ndarray]:
+    return [arrays[f"leaf{k}"] for k in range(len(arrays))]
+
+
+def _with_room(like: np.ndarray, leaf: np.ndarray) -> np.ndarray | None:
     """`leaf` at the start of an array of the longer run's shape."""
     if like.shape == leaf.shape:
         return leaf
+    if like.ndim != leaf.ndim or like.shape[1:] != leaf.shape[1:] or len(like) < len(leaf):
+        return None
     longer = np.array(like)
     longer[: len(leaf)] = leaf
     return longer
@@ -154,8 +367,3 @@ def _plain(leaf: Any) -> Any:
 
 def _is_key(leaf: Any) -> bool:
     return isinstance(leaf, jax.Array) and jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
-
-
-def _savez(path: Path, arrays: dict[str, Any]) -> None:
-    with path.open("wb") as file:
-        np.savez(file, **arrays)

@@ -13,12 +13,13 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Int
+from jaxtyping import Int, UInt8
 
 from bayesdag.errors import DivergenceError
-from bayesdag.types import Array, Key, Keys, Monitor, Params
+from bayesdag.runs.checkpoint import fingerprint, recorder_of
+from bayesdag.types import Array, Key, Keys, Monitor, Params, Recorder
 
-_SECONDS_A_CHUNK = 2.0
+_SECONDS_PER_CHUNK = 2.0
 # On a GPU: trying out kernels of its own for every product takes XLA half of the time to
 # compile, for steps that are a tenth faster.
 COMPILER = {"xla_gpu_enable_triton_gemm": False}
@@ -69,6 +70,7 @@ class RunState(NamedTuple):
         draws: buffer with leading dimension num_samples.
         stats: of the last step.
         broken: for each chain the first step whose energy was not finite, or -1.
+        origin: fingerprint of what decides the run, so that it is resumed by no other.
     """
 
     step: Int[Array, ""]
@@ -76,6 +78,7 @@ class RunState(NamedTuple):
     draws: Params
     stats: dict[str, Array]
     broken: Int[Array, "*chains"]
+    origin: UInt8[Array, " bytes"]
 
 
 def run(
@@ -84,7 +87,7 @@ def run(
     state: Any,
     context: Any,
     schedule: Schedule,
-    monitor: Monitor | None = None,
+    monitor: Monitor | Recorder | None = None,
     until: int | None = None,
 ) -> RunState:
     """The finished run; `draws` hold what was kept, leading dimension num_samples.
@@ -99,9 +102,10 @@ def run(
         until: a step to stop at before the end, for a trial with the same compiled code.
     """
     total = schedule.total if until is None else min(until, schedule.total)
+    recorder = recorder_of(monitor)
     progress = _begin(key, kernel, state, context, schedule)
-    resumed = monitor.resume(progress) if monitor is not None else None
-    if resumed is not None:
+    resumed = recorder.resume(progress)
+    if resumed is not None and np.array_equal(resumed.origin, progress.origin):
         progress = jax.tree.map(lambda like, x: jnp.asarray(x, like.dtype), progress, resumed)
     length = 1
     while (done := int(progress.step)) < total:
@@ -109,8 +113,7 @@ def run(
         stop = min(done + length, total)
         progress = advance(key, kernel, progress, context, schedule, stop)
         _refuse_broken(progress)
-        if monitor is not None:
-            monitor.chunk(stop, total, progress, _summary(progress.stats))
+        recorder.chunk(stop, total, progress, _summary(progress.stats))
         length = _next_length(stop - done, time.monotonic() - started)
     return progress
 
@@ -139,7 +142,7 @@ def advance(
         )
         fresh = ~jnp.isfinite(stats["energy"]) & (progress.broken < 0)
         broken = jnp.where(fresh, progress.step, progress.broken)
-        return RunState(progress.step + 1, state, draws, stats, broken)
+        return RunState(progress.step + 1, state, draws, stats, broken, progress.origin)
 
     return jax.lax.while_loop(lambda p: p.step < until, body, progress)
 
@@ -159,8 +162,11 @@ def _begin(
     draw = jax.eval_shape(kernel.keep, key, state, context)
     draws = jax.tree.map(lambda x: jnp.zeros((schedule.num_samples, *x.shape), x.dtype), draw)
     stats = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), stats)
+    broken = jnp.full(stats["energy"].shape, -1, jnp.int32)
+    origin = fingerprint(key, state, context, schedule.num_warmup, schedule.thinning)
+    origin = jnp.asarray(np.frombuffer(bytes.fromhex(origin), dtype=np.uint8))
     state = jax.tree.map(jnp.array, state)  # a copy of its own: `advance` donates it
-    return RunState(step, state, draws, stats, jnp.full(stats["energy"].shape, -1, jnp.int32))
+    return RunState(step, state, draws, stats, broken, origin)
 
 
 def _keys(key: Key | Keys, step: Array) -> tuple[Key | Keys, Key | Keys]:
@@ -176,7 +182,7 @@ def _keys(key: Key | Keys, step: Array) -> tuple[Key | Keys, Key | Keys]:
 
 
 def _refuse_broken(progress: RunState) -> None:
-    """Raise when a chain left the numbers; the last checkpoint is from before that."""
+    """Raise where an energy is not finite; the last checkpoint is from before that."""
     broken = np.asarray(progress.broken)
     if (broken < 0).all():
         return
@@ -184,7 +190,7 @@ def _refuse_broken(progress: RunState) -> None:
     *where, chain = (int(k) for k in np.argwhere(broken == first)[0])
     among = f" of data set {where[0]}" if where and broken.shape[0] > 1 else ""
     raise DivergenceError(
-        f"the energy of chain {chain}{among} is not a number at step {int(first)}; "
+        f"non-finite energy at step {int(first)}, chain {chain}{among}; "
         "standardise the data, or use a smaller step_size in the sampler"
     )
 
@@ -195,5 +201,5 @@ def _summary(stats: dict[str, Array]) -> dict[str, float]:
 
 def _next_length(length: int, seconds: float) -> int:
     """Steps that take about two seconds; at most four times as many as before."""
-    wanted = int(length * _SECONDS_A_CHUNK / max(seconds, 1e-3))
+    wanted = int(length * _SECONDS_PER_CHUNK / max(seconds, 1e-3))
     return max(1, min(wanted, 4 * length))

@@ -52,9 +52,8 @@ class BGe:
 
     Attributes:
         alpha_mu: weight of the prior mean, in rows; it sets the prior scale of the effects, too.
-            3 is the best compromise between weak and strong effects in standardised columns
-            (`experiments/results/alpha_mu.md`). In raw units far from zero, where the prior mean
-            of 0 is wrong, take less.
+            Of single values 1 is never far from the best, for weak and strong effects, with
+            standardised columns and in raw units (`experiments/results/alpha_mu.md`).
         alpha_w: degrees of freedom of the Wishart prior; None: d + 2.
 
     References:
@@ -63,7 +62,7 @@ class BGe:
         the scoring of Gaussian directed acyclic graphical models, Annals of Statistics.
     """
 
-    alpha_mu: float = 3.0
+    alpha_mu: float = 1.0
     alpha_w: float | None = None
 
     def describe(self) -> str:

@@ -23,6 +23,7 @@ from bayesdag.types import Key, Params, ParentSets
 
 NEGLIGIBLE = 45.0  # nats below the peak at which the quadrature stops: e^-45 of the mass
 NODES_A_WIDTH = 2.0  # grid points for each standard deviation of the sharpest possible peak
+POINTS_TOGETHER = 32  # the number of points is a multiple of it, so that few sizes occur
 ENVELOPE = 0.35  # nats by which the log density may exceed its linear interpolation
 
 
@@ -83,10 +84,15 @@ class LinearGaussian:
         result = np.empty(len(parents))
         for which, members in _sufficient_statistics.by_size(parents, extra=2000):
             family = self._family(stats, np.full(len(which), node), members)
-            grid = self._grid(family)
-            values = self._log_density(family, grid)
-            step = grid[:, 1] - grid[:, 0]
-            result[which] = np.logaddexp.reduce(values, axis=1) + np.log(step)
+            needed = -(-self._num_points(family) // POINTS_TOGETHER) * POINTS_TOGETHER
+            # By size, so that the value of a set does not depend on those asked for with it.
+            for count in np.unique(needed).tolist():
+                rows = np.flatnonzero(needed == count)
+                some = family.take(rows)
+                grid = self._grid(some, count)
+                values = self._log_density(some, grid)
+                step = grid[:, 1] - grid[:, 0]
+                result[which[rows]] = np.logaddexp.reduce(values, axis=1) + np.log(step)
         return result
 
     def scm(self, data: Dataset) -> SCM:
@@ -157,8 +163,19 @@ class LinearGaussian:
         constant = np.log(2) + self.noise_shape * np.log(self.noise_scale)
         return likelihood + prior + constant - gammaln(self.noise_shape)
 
-    def _grid(self, family: Family) -> Float[np.ndarray, "b k"]:
-        """Equally spaced log σ that cover all of the density, however many peaks it has.
+    def _num_points(self, family: Family) -> Int[np.ndarray, " b"]:
+        """Points that the grid of each family needs."""
+        low, high, most = self._range(family)
+        return ((high - low) * NODES_A_WIDTH * np.sqrt(2 * most)).astype(int) + 2
+
+    def _grid(self, family: Family, count: int | None = None) -> Float[np.ndarray, "b k"]:
+        """Equally spaced log σ that cover all of the density, however many peaks it has."""
+        low, high, _ = self._range(family)
+        count = int(self._num_points(family).max()) if count is None else count
+        return low[:, None] + (high - low)[:, None] * np.linspace(0, 1, count)
+
+    def _range(self, family: Family) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Ends of the grid of each family, and the rows that bound how narrow a peak is.
 
         Setting the derivative to zero shows that every peak has σ² between
         (residual + 2 scale)/(N + 2 shape) and (total + 2 scale)/(N - |S| + 2 shape), and bounds
@@ -172,8 +189,7 @@ class LinearGaussian:
         high = 0.5 * np.log((family.total + 2 * self.noise_scale) / least)
         low = low - np.sqrt(NEGLIGIBLE / most)
         high = high + (NEGLIGIBLE + np.sqrt(NEGLIGIBLE**2 + 4 * NEGLIGIBLE * least)) / (2 * least)
-        count = int(np.max((high - low) * NODES_A_WIDTH * np.sqrt(2 * most))) + 2
-        return low[:, None] + (high - low)[:, None] * np.linspace(0, 1, count)
+        return low, high, most
 
     def _draw_log_scale(self, rng: np.random.Generator, family: Family) -> Float[np.ndarray, " b"]:
         """log σ by rejection from the exponential of a linear interpolation of its density.

@@ -6,72 +6,60 @@ every parameter that the rows determine, the second is their predictive density 
 they have not seen, which charges for what Laplace overlooks. The mean over the folds is the
 evidence: no penalty constant, no assumption on the shape of the functions beyond one hidden
 layer, tails of the noise as the residuals show them, and a scale of the noise that may depend
-on the parents. What else noise may be, and a posterior should not depend on, say `views`.
+on the parents. Posteriors under other assumptions on the noise: `noise_hypotheses`.
 """
 
-from collections import OrderedDict
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Bool, Float, Int, Shaped
 
 from bayesdag.data import Dataset
 from bayesdag.errors import InputError
-from bayesdag.graphs.bitsets import masks_of
 from bayesdag.model.mechanisms.networks import Networks
 from bayesdag.model.noises.skewed_student_t import SkewedStudentT
 from bayesdag.model.scm import SCM
 from bayesdag.random import generator
+from bayesdag.runs.checkpoint import recorder_of
 from bayesdag.scores import _sufficient_statistics
-from bayesdag.scores._neural import cache, crossfit
-from bayesdag.scores._neural.cache import Address, Kinds, Trained
+from bayesdag.scores._neural import crossfit, network_cache
 from bayesdag.scores._neural.crossfit import Folds
-from bayesdag.scores._neural.network import Plan
+from bayesdag.scores._neural.network_cache import NetworkCache, TrainedFamily, families_of
+from bayesdag.scores._neural.noise_forms import NoiseForm, noise_forms
 from bayesdag.scores._neural.parameter_draws import assembled
 from bayesdag.scores._neural.surrogate import AdditiveSurrogate, Moments
-from bayesdag.types import Key, Params, ParentSets
-
-# Data sets whose latest networks are remembered.
-_MOST_REMEMBERED = 4
-_MEMORY: "OrderedDict[tuple, NeuralStats]" = OrderedDict()
+from bayesdag.scores._neural.training import TrainingPlan
+from bayesdag.types import Key, Params, ParentSets, Recorder
 
 
-@dataclass(eq=False)
+@dataclass(frozen=True, eq=False)
 class NeuralStats:
-    """The rows in folds, and every family that was trained on them.
+    """The rows in folds, and the cache of the fit that looks at them.
 
     Attributes:
         folds: rows on the device.
-        moments: of curves of the variables, for a cheap score.
+        moments: of curves of the variables, for the surrogate.
         num_rows: number of the rows.
-        known: trained families.
-        doubtful: families to be trained again, because one with a parent more beats them.
-        doubted: sets whose smaller ones were in doubt because of them, as they were then.
-        changed: whether one was trained again, and better, since this was last asked.
+        cache: families that this fit has trained; it grows.
     """
 
     folds: Folds
     moments: Moments
     num_rows: int
-    known: dict[Address, Trained] = field(default_factory=dict)
-    doubtful: dict[Address, None] = field(default_factory=dict)
-    doubted: dict[Address, Trained] = field(default_factory=dict)
-    changed: bool = False
+    cache: NetworkCache
 
 
 @dataclass(frozen=True)
 class NeuralScore:
     """Evidence of small networks, half integrated, half predicted; Student-t or Gaussian noise.
 
-    x = f(parents) + s(parents) · noise; that s is 1 and that it is not are equally probable
-    beforehand, family by family. Taken for constant where it is not, the scale makes wrong
-    directions look right.
+    x = f(parents) + s(parents) · noise; that s is constant and that it is not are equally
+    probable beforehand, family by family. Taken for constant where it is not, the scale makes
+    wrong directions look right.
     Networks come close to a function but not arbitrarily so, and what they miss is worth
     more nats the more rows there are. Evidence is therefore coarsened (Miller & Dunson, 2019,
     "Robust Bayesian inference via coarsening").
-    Rows where a node was set by an experimenter neither train its networks nor count. A fit
-    starts without networks, because networks depend on those trained before them and equal
-    fits must give equal results; whoever asks about a fit afterwards recalls what it trained.
+    Rows where a node was set by an experimenter neither train its networks nor count.
 
     Attributes:
         width: hidden units of a network.
@@ -79,10 +67,10 @@ class NeuralScore:
         num_starts: random starts, of which the one with the best training loss goes on.
         rough_steps: Levenberg-Marquardt steps of every start, on few rows.
         fine_steps: of the best start, on all rows.
-        uneven: whether the scale of the noise may depend on the parents.
-        skewed: whether noise may lean to one side.
-        hedged: whether `collapsed` puts the posteriors under several assumptions on the noise
-            together (see `views`); whoever asks the score itself hears of this one alone.
+        heteroscedastic: whether the scale of the noise may depend on the parents.
+        skewed: whether noise may be skewed.
+        average_noise_models: whether `collapsed` averages the posterior over noise models
+            (see `noise_hypotheses`); the score itself is that of this noise model alone.
         trusted_rows: rows after which the imperfection of the networks, not chance, decides
             what is left: the evidence of N rows is raised to the power
             trusted_rows / (trusted_rows + N). Infinite: it is taken at its word.
@@ -94,9 +82,9 @@ class NeuralScore:
     num_starts: int = 3
     rough_steps: int = 12
     fine_steps: int = 8
-    uneven: bool = True
+    heteroscedastic: bool = True
     skewed: bool = False
-    hedged: bool = True
+    average_noise_models: bool = True
     trusted_rows: float = 8000.0
     seed: int = 0
 
@@ -109,48 +97,46 @@ class NeuralScore:
         if not self.trusted_rows > 0:
             raise InputError(f"trusted_rows is {self.trusted_rows:g}; it must be above 0")
 
-    def views(self) -> "tuple[NeuralScore, ...]":
-        """This score, and as it would be under other assumptions on the noise, if hedged.
+    def noise_hypotheses(self) -> "tuple[NeuralScore, ...]":
+        """This score under every assumption on the noise that is averaged over.
 
         All learn from the same networks, so what is trained for one serves the others. Each
         grows sure of what suits it best, and which of them fits better does not say whose
         graphs are better: they count the same.
         """
-        if not self.hedged:
+        if not self.average_noise_models:
             return (self,)
-        assumptions = ((self.uneven, self.skewed), (True, False), (False, False), (True, True))
+        own = (self.heteroscedastic, self.skewed)
+        assumptions = (own, (True, False), (False, False), (True, True))
         return tuple(
-            replace(self, hedged=False, uneven=uneven, skewed=skewed)
-            for uneven, skewed in dict.fromkeys(assumptions)
+            replace(
+                self, average_noise_models=False, heteroscedastic=heteroscedastic, skewed=skewed
+            )
+            for heteroscedastic, skewed in dict.fromkeys(assumptions)
         )
 
-    @property
-    def assumed(self) -> str:
-        """Of the noise, in words."""
-        scale = "a scale that may depend on the parents" if self.uneven else "one scale"
+    def describe_noise(self) -> str:
+        """What is assumed of the noise, in words."""
+        scale = "a scale that may depend on the parents" if self.heteroscedastic else "one scale"
         return f"of {scale}" + ", which may be skewed" * self.skewed
 
-    def prepare(self, data: Dataset) -> NeuralStats:
-        """The rows in folds, and no network yet."""
+    def prepare(self, data: Dataset, recorder: Recorder | None = None) -> NeuralStats:
+        """The rows in folds, and an empty cache of networks.
+
+        Args:
+            recorder: where trained networks are recorded, and recalled from.
+        """
         rng = np.random.default_rng(self.seed)
         folds = crossfit.fold(rng, data.scaled, data.observed, self._folds(data.num_rows))
-        stats = NeuralStats(folds, AdditiveSurrogate().prepare(data), data.num_rows)
-        _MEMORY[self._address(data)] = stats
-        _MEMORY.move_to_end(self._address(data))
-        while len(_MEMORY) > _MOST_REMEMBERED:
-            _MEMORY.popitem(last=False)
-        return stats
-
-    def recall(self, data: Dataset) -> NeuralStats:
-        """What was last prepared and trained on these rows; anew where that is forgotten."""
-        return _MEMORY.get(self._address(data)) or self.prepare(data)
+        cache = NetworkCache(recorder_of(recorder))
+        return NeuralStats(folds, AdditiveSurrogate().prepare(data), data.num_rows, cache)
 
     def log_evidence(
         self, stats: NeuralStats, node: int, parents: ParentSets
     ) -> Float[np.ndarray, " m"]:
         """Log predictive density of the node given its parents, for m parent sets."""
         self._trained(stats, np.full(len(parents), node), parents)
-        self.settle(stats)
+        self.retrain_queued(stats)
         return self.log_evidence_of_families(stats, np.full(len(parents), node), parents)
 
     def log_evidence_of_families(
@@ -158,19 +144,19 @@ class NeuralScore:
     ) -> Float[np.ndarray, " m"]:
         """The same for families of several nodes: the more at once, the faster.
 
-        Those in doubt are trained again with the next batch, or when all is settled.
+        Queued families are trained again with the next batch, or by `retrain_queued`.
         """
         found = self._trained(stats, nodes, parents)
-        return cache.log_evidence(found, self._kinds) * self.power(stats)
+        return network_cache.log_evidence(found, self._forms) * self.power(stats)
 
-    def promise(
+    def approximate_gain(
         self, stats: NeuralStats, nodes: Int[np.ndarray, " b"], parents: Bool[np.ndarray, "b d"]
     ) -> Float[np.ndarray, "b d"]:
-        """What each variable could add to these parents, in nats: whom to try first."""
+        """Roughly what each variable adds to these parents, in nats, by their residuals."""
         found = self._trained(stats, nodes, parents)
-        return np.stack([family.could_add for family in found]).astype(float)
+        return np.stack([family.approximate_gain for family in found]).astype(float)
 
-    def sketch(self, stats: NeuralStats) -> tuple[AdditiveSurrogate, Moments]:
+    def surrogate(self, stats: NeuralStats) -> tuple[AdditiveSurrogate, Moments]:
         """Sums of curves, one of each parent, instead of networks."""
         return AdditiveSurrogate(), stats.moments
 
@@ -178,27 +164,21 @@ class NeuralScore:
         """To which the evidence is raised: 1 for few rows, falling like 1 / N for many."""
         return float(1 / (1 + stats.num_rows / self.trusted_rows))
 
-    def doubt(
+    def queue_retraining(
         self, stats: NeuralStats, nodes: Int[np.ndarray, " b"], parents: Bool[np.ndarray, "b d"]
     ) -> None:
-        """Put into doubt all sets with one parent less than these.
+        """Queue all sets with one parent less than these, to be trained from their networks.
 
         However much a parent adds: a network that was badly trained without it may do as
         well once it is trained from the one with it.
         """
-        for node, mask in _addresses(nodes, parents):
-            larger = stats.known.get((node, mask))
-            if larger is None or stats.doubted.get((node, mask)) is larger:
-                continue  # it has nothing to teach that was not taught before
-            stats.doubted[node, mask] = larger
-            smaller = ((node, mask & ~(1 << j)) for j in range(mask.bit_length()) if mask >> j & 1)
-            stats.doubtful.update((family, None) for family in smaller if family in stats.known)
+        for family in families_of(nodes, parents):
+            stats.cache.queue_smaller(family)
 
-    def settle(self, stats: NeuralStats) -> bool:
-        """Train again what is in doubt; whether any score has changed since the last time."""
-        self._train(stats, [])
-        changed, stats.changed = stats.changed, False
-        return changed
+    def retrain_queued(self, stats: NeuralStats) -> bool:
+        """Train what is queued; whether any score has changed since the last time."""
+        stats.cache.train([], stats.folds, self._plan(), self._forms)
+        return stats.cache.retrained()
 
     def scm(self, data: Dataset) -> SCM:
         """A small network for each variable, with noise whose tails are its own."""
@@ -211,55 +191,26 @@ class NeuralScore:
         regression on them.
         """
         nodes, parents = _sufficient_statistics.of_graphs(graphs)
-        self._trained(stats, nodes, parents)
-        addresses = _addresses(nodes, parents)
-        place = {address: k for k, address in enumerate(dict.fromkeys(addresses))}
-        which = np.array([place[address] for address in addresses])
-        families = [stats.known[address] for address in place]
+        trained = self._trained(stats, nodes, parents)
+        names = families_of(nodes, parents)
+        number = {family: k for k, family in enumerate(dict.fromkeys(names))}
+        which = np.array([number[family] for family in names])
+        distinct = dict(zip(names, trained, strict=True))
+        families = [distinct[family] for family in number]
         rng, shape = generator(key), graphs.shape[:2]
-        return assembled(rng, families, which, shape, stats.num_rows, self._kinds)
+        return assembled(rng, families, which, shape, stats.num_rows, self._forms)
 
-    def _trained(self, stats: NeuralStats, nodes: np.ndarray, parents: np.ndarray) -> list[Trained]:
-        """All families, after those that are not known have been trained."""
-        addresses = _addresses(nodes, parents)
-        fresh = list(dict.fromkeys(a for a in addresses if a not in stats.known))
-        if fresh:
-            self._train(stats, fresh)
-        return [stats.known[address] for address in addresses]
+    def _trained(
+        self, stats: NeuralStats, nodes: np.ndarray, parents: np.ndarray
+    ) -> list[TrainedFamily]:
+        """All families, after those that are not in the cache have been trained."""
+        families = families_of(nodes, parents)
+        if fresh := stats.cache.missing(families):
+            stats.cache.train(fresh, stats.folds, self._plan(), self._forms)
+        return [stats.cache.trained[family] for family in families]
 
-    def _train(self, stats: NeuralStats, fresh: list[Address]) -> None:
-        """Train these, and again those in doubt.
-
-        Sets that a fresh one beats by little are trained again from its network, so that no
-        parent is taken up for the luck of its training; training rows decide which stays.
-        """
-        num_folds, _, d = stats.folds.values.shape
-        addresses = [*fresh, *stats.doubtful]
-        stats.doubtful.clear()
-        nodes = np.array([node for node, _ in addresses], dtype=int)
-        bits = [[mask >> j & 1 for j in range(d)] for _, mask in addresses]
-        parents = np.array(bits, dtype=bool).reshape(-1, d)
-        for which, group in crossfit.families(nodes, parents):
-            near = [cache.relatives(stats.known, addresses[k], d) for k in which]
-            given = cache.handed_on(group, near, num_folds, self.width)
-            scored = crossfit.score(stats.folds, group, given, self._plan())
-            for k, family in zip(which, cache.entries(group, scored), strict=True):
-                self._remember(stats, addresses[k], family)
-        stats.doubtful.update(cache.in_doubt(stats.known, fresh, d, self._kinds))
-
-    @staticmethod
-    def _remember(stats: NeuralStats, address: Address, family: Trained) -> None:
-        """Keep what is trained better."""
-        before = stats.known.get(address)
-        if before is None or before.log_posterior.sum() < family.log_posterior.sum():
-            stats.known[address] = family
-            stats.changed |= before is not None
-
-    def _address(self, data: Dataset) -> tuple:
-        return (self._plan(), self.num_folds, data.hash, data.scaling)
-
-    def _plan(self) -> Plan:
-        return Plan(
+    def _plan(self) -> TrainingPlan:
+        return TrainingPlan(
             width=self.width,
             num_starts=self.num_starts,
             rough_steps=self.rough_steps,
@@ -268,20 +219,15 @@ class NeuralScore:
         )
 
     @property
-    def _kinds(self) -> Kinds:
-        """Of noise; see `Noise`."""
-        first = 2 * self.skewed
-        return (first, first + 1) if self.uneven else (first,)
+    def _forms(self) -> tuple[NoiseForm, ...]:
+        """Of the noise, equally probable beforehand."""
+        return noise_forms(heteroscedastic=self.heteroscedastic, skewed=self.skewed)
 
     def _folds(self, num_rows: int) -> int:
         """Few rows are worth more folds: each network then sees more of them."""
         if self.num_folds:
             return min(self.num_folds, num_rows)
         return 2 if num_rows >= 2000 else 4 if num_rows >= 500 else 8
-
-
-def _addresses(nodes: np.ndarray, parents: np.ndarray) -> list[Address]:
-    return [(int(node), mask) for node, mask in zip(nodes, masks_of(parents), strict=True)]
 
 
 build = NeuralScore

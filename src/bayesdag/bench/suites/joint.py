@@ -125,10 +125,12 @@ def _remedies(
 
 
 def _chosen(settings: Mapping[str, Any], size: Size, only: tuple[str, ...]) -> dict[str, Any]:
-    short = dict(settings) | (FEW if size == "quick" else {})
-    found = engines(**short)
-    only = only or ((PRINTED, DEFAULT) if size == "quick" else tuple(found))
-    return {name: found[name] for name in only}
+    """These engines, or all; in a quick run short ones, and few: each is compiled anew."""
+    if size == "paper":
+        found = engines(**settings)
+        return {name: found[name] for name in only or found}
+    found = engines(**dict(settings) | FEW)
+    return {name: found[name] for name in (VI, DEFAULT) if not only or name in only}
 
 
 def _exact(size: Size) -> Part:

@@ -62,10 +62,11 @@ def build(size: Size) -> Suite:
 def methods(quick: bool) -> dict[str, Any]:
     """Exact posteriors under each assumption on the noise, averages of them, and others."""
     effort: dict[str, Any] = {"num_starts": 1, "rough_steps": 2, "fine_steps": 2} if quick else {}
-    effort |= {"hedged": False}
+    effort |= {"average_noise_models": False}
 
-    def exact(uneven: bool, skewed: bool, trusted: float = inf, seed: int = 0) -> Exact:
-        score = NeuralScore(uneven=uneven, skewed=skewed, trusted_rows=trusted, seed=seed, **effort)
+    def exact(heteroscedastic: bool, skewed: bool, trusted: float = inf, seed: int = 0) -> Exact:
+        assumed: dict[str, Any] = {"heteroscedastic": heteroscedastic, "skewed": skewed}
+        score = NeuralScore(**assumed, trusted_rows=trusted, seed=seed, **effort)
         return Exact(score, num_samples=NUM_DRAWS)
 
     def averaged(trusted: float = inf) -> Averaged:

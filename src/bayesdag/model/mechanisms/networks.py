@@ -1,4 +1,8 @@
-"""One small network a variable: rectifiers beside a linear part, on few listed parents."""
+"""One small network per variable: rectifiers beside a linear part, on few listed parents.
+
+A network reads the features [rectified units, inputs, 1]; its mean is linear in them, and so is
+the logarithm of the factor by which the scale of heteroscedastic noise depends on the inputs.
+"""
 
 from dataclasses import dataclass
 
@@ -8,8 +12,31 @@ from jaxtyping import Float, Shaped
 
 from bayesdag.types import Array, Graph, Key, Params, Rows
 
-# Log factor by which the noise may reach further, or less far, than usual.
-MOST_SPREAD = 3.0
+# Bound of the log factor of a heteroscedastic scale: rows far out are not taken for impossible.
+MAX_LOG_SCALE_FACTOR = 3.0
+
+
+def pre_activations(
+    first: Float[Array, "k h"], bias: Float[Array, " h"], inputs: Float[Array, "n k"]
+) -> Float[Array, "n h"]:
+    """What the hidden units see before they are rectified, in full precision."""
+    return jnp.matmul(inputs, first, precision=jax.lax.Precision.HIGHEST) + bias[None, :]
+
+
+def features(
+    first: Float[Array, "k h"], bias: Float[Array, " h"], inputs: Float[Array, "n k"]
+) -> Float[Array, "n q"]:
+    """Rectified units, the inputs themselves, and 1."""
+    units = jax.nn.relu(pre_activations(first, bias, inputs))
+    return jnp.concatenate([units, inputs, jnp.ones_like(inputs[:, :1])], axis=1)
+
+
+def log_scale_factor(
+    features: Float[Array, "n q"], weights: Float[Array, "q *forms"]
+) -> Float[Array, "n *forms"]:
+    """Bounded log factor of a scale that depends on the features."""
+    linear = jnp.matmul(features, weights, precision=jax.lax.Precision.HIGHEST)
+    return jnp.clip(linear, -MAX_LOG_SCALE_FACTOR, MAX_LOG_SCALE_FACTOR)
 
 
 @dataclass(frozen=True)
@@ -18,8 +45,8 @@ class Networks:
 
     z are the variables in `members[i]`, those that are parents of i in the graph; the others
     count as zero. Parameters grow with the number of members, not with that of variables.
-    Where they are given, `spread_units`, `spread_slopes` and `spread_intercept` make of the
-    same units the logarithm of a factor of the noise.
+    Where they are given, `scale_units`, `scale_slopes` and `scale_intercept` are the weights of
+    the same features in the log factor of the noise scale.
 
     Attributes:
         width: hidden units of every variable.
@@ -53,26 +80,30 @@ class Networks:
         self, params: Params, x: Rows, parents: Shaped[Array, " d"], i: Array
     ) -> Float[Array, " n"]:
         """Mean of variable `i`; only its members are looked at."""
-        units, z = self._seen(params, x, parents, i)
-        return units @ params["second"][i] + z @ params["slopes"][i] + params["intercept"][i]
+        weights = _weights(params, ("second", "slopes", "intercept"), i)
+        read = self._features(params, x, parents, i)
+        return jnp.matmul(read, weights, precision=jax.lax.Precision.HIGHEST)
 
     def node_scale(
         self, params: Params, x: Rows, parents: Shaped[Array, " d"], i: Array
     ) -> Float[Array, " n"]:
         """Factor of the noise of variable `i`; 1 where the parameters say nothing of it."""
-        if "spread_units" not in params:
+        if "scale_units" not in params:
             return jnp.ones_like(x[:, 0])
-        units, z = self._seen(params, x, parents, i)
-        weighed = units @ params["spread_units"][i] + z @ params["spread_slopes"][i]
-        weighed += params["spread_intercept"][i]
-        return jnp.exp(jnp.clip(weighed, -MOST_SPREAD, MOST_SPREAD))
+        weights = _weights(params, ("scale_units", "scale_slopes", "scale_intercept"), i)
+        return jnp.exp(log_scale_factor(self._features(params, x, parents, i), weights))
 
     @staticmethod
-    def _seen(params: Params, x: Rows, parents: Shaped[Array, " d"], i: Array):
-        """Hidden units, and the parents themselves."""
+    def _features(params: Params, x: Rows, parents: Shaped[Array, " d"], i: Array) -> Array:
         members = params["members"][i]
-        z = x[:, members] * (parents[members] != 0).astype(x.dtype)[None, :]
-        return jax.nn.relu(z @ params["first"][i] + params["bias"][i][None, :]), z
+        inputs = x[:, members] * (parents[members] != 0).astype(x.dtype)[None, :]
+        return features(params["first"][i], params["bias"][i], inputs)
+
+
+def _weights(params: Params, names: tuple[str, str, str], i: Array) -> Float[Array, " q"]:
+    """Weights of the features of variable `i`: of units, inputs and the constant."""
+    units, slopes, constant = (jnp.asarray(params[name])[i] for name in names)
+    return jnp.concatenate([units, slopes, constant[None]])
 
 
 build = Networks

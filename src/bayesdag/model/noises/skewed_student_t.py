@@ -1,11 +1,70 @@
-"""Noise with a shape of its own for every variable: how heavy its tails, which side it leans to."""
+"""Skewed Student-t noise: a shape of its own for every variable.
+
+Two halves of Student-t distributions, one wider than the other (Fernández & Steel, 1998, "On
+Bayesian modeling of fat tails and skewness"), moved so that the mean is zero. The functions here
+take NumPy and JAX arrays alike: fits of the shape tabulate them, the SCM evaluates them.
+"""
 
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 
 from bayesdag.types import Array, Key, Params, Rows
+
+
+class SkewedShape(NamedTuple):
+    """Shape of the density at scale 1; all fields broadcast.
+
+    Attributes:
+        degrees: ν, of freedom.
+        skew: a: above the mode the density is stretched by a, below it by 1 / a.
+        mode: where the halves meet; the mean is zero.
+        log_constant: log density at the mode.
+    """
+
+    degrees: Array
+    skew: Array
+    mode: Array
+    log_constant: Array
+
+
+def shape_of(degrees: Array, skew: Array, log_gamma_ratio: Array) -> SkewedShape:
+    """The shape with these degrees of freedom and this skew.
+
+    Args:
+        log_gamma_ratio: log Γ((ν + 1) / 2) - log Γ(ν / 2).
+    """
+    xp = _namespace(degrees)
+    log_constant = log_gamma_ratio - 0.5 * xp.log(degrees * xp.pi) + xp.log(2 / (skew + 1 / skew))
+    # E|t|, with which the mean of the two halves lies (a - 1 / a) E|t| above the mode.
+    mean_size = 2 * xp.sqrt(degrees / xp.pi) * xp.exp(log_gamma_ratio) / (degrees - 1)
+    return SkewedShape(degrees, skew, -(skew - 1 / skew) * mean_size, log_constant)
+
+
+def log_density(above: Array, shape: SkewedShape) -> Array:
+    """Log density at a distance `above` the mode, in units of the scale."""
+    distance, _ = _halves(above, shape.skew)
+    tail = _namespace(above).log1p(distance**2 / shape.degrees)
+    return shape.log_constant - 0.5 * (shape.degrees + 1) * tail
+
+
+def influence(above: Array, shape: SkewedShape) -> Array:
+    """Minus the derivative of the log density."""
+    distance, side = _halves(above, shape.skew)
+    return (shape.degrees + 1) * distance / (shape.degrees + distance**2) / side
+
+
+def _halves(above: Array, skew: Array) -> tuple[Array, Array]:
+    """Distance from the mode in units of its side, and that unit."""
+    side = _namespace(above).where(above > 0, skew, 1 / skew)
+    return above / side, side
+
+
+def _namespace(array: Any) -> Any:
+    """`numpy` or `jax.numpy`, whichever the array belongs to."""
+    return jnp if isinstance(array, jax.Array) else array.__array_namespace__()
 
 
 @dataclass(frozen=True)
@@ -24,19 +83,15 @@ class SkewedStudentT:
 
     def log_prob(self, params: Params, residual: Rows) -> Rows:
         """Log density of each residual."""
-        log_scale = params["log_scale"][None, :]
-        degrees, skew, mode = (leaf[None, :] for leaf in _shape(params))
-        above = residual * jnp.exp(-log_scale) - mode
-        halves = above / jnp.where(above > 0, skew, 1 / skew)
-        constant = _log_gamma_ratio(degrees / 2) - 0.5 * jnp.log(degrees * jnp.pi)
-        constant = constant + jnp.log(2 / (skew + 1 / skew)) - log_scale
-        return constant - 0.5 * (degrees + 1) * jnp.log1p(halves**2 / degrees)
+        log_scale = jnp.asarray(params["log_scale"])[None, :]
+        shape = SkewedShape(*(leaf[None, :] for leaf in _shape(params)))
+        return log_density(residual * jnp.exp(-log_scale) - shape.mode, shape) - log_scale
 
     def sample(self, params: Params, key: Key, shape: tuple[int, ...]) -> Rows:
         """Residuals of shape (n, d)."""
         key_size, key_side = jax.random.split(key)
         scale = jnp.exp(params["log_scale"])
-        degrees, skew, mode = _shape(params)
+        degrees, skew, mode, _ = _shape(params)
         size = jnp.abs(_student_t(key_size, degrees[None, :], shape))
         above = jax.random.uniform(key_side, shape) * (1 + skew[None, :] ** -2) < 1
         drawn = jnp.where(above, size * skew[None, :], -size / skew[None, :])
@@ -54,12 +109,11 @@ def _student_t(key: Key, degrees: Array, shape: tuple[int, ...]) -> Array:
     return radius * jnp.cos(2 * jnp.pi * jax.random.uniform(key_angle, shape, dtype=degrees.dtype))
 
 
-def _shape(params: Params) -> tuple[Array, Array, Array]:
-    """Degrees, skews, and the modes that make the means zero."""
+def _shape(params: Params) -> SkewedShape:
+    """Shape of every variable's noise."""
     degrees = jnp.exp(params["log_degrees"])
     skew = jnp.exp(params["log_skew"]) if "log_skew" in params else jnp.ones_like(degrees)
-    mean_size = 2 * jnp.sqrt(degrees / jnp.pi) * jnp.exp(_log_gamma_ratio(degrees / 2))
-    return degrees, skew, -(skew - 1 / skew) * mean_size / (degrees - 1)
+    return shape_of(degrees, skew, _log_gamma_ratio(degrees / 2))
 
 
 def _log_gamma_ratio(a: Array) -> Array:

@@ -15,9 +15,11 @@ import numpy as np
 from jaxtyping import Bool, Float, Int, Int32
 
 from bayesdag.runs.loop import COMPILER
-from bayesdag.scores._neural import network, whitening
-from bayesdag.scores._neural.network import Network, NoiseFits, Plan
+from bayesdag.scores._neural import laplace, network, training, whitening
+from bayesdag.scores._neural.network import Network
+from bayesdag.scores._neural.noise_forms import NoiseFits
 from bayesdag.scores._neural.surrogate import NUM_CURVES, curves
+from bayesdag.scores._neural.training import TrainingPlan
 from bayesdag.types import Array
 
 # Parent sets are filled up to one of these sizes, so that few programs are compiled.
@@ -29,7 +31,7 @@ _ROOM_ON_CPU = 4_000_000
 # Fewer of the larger ones fill it (H200: 64 families of 16 parents 0.06 s, 256 of them 0.22 s).
 _MOST_ON_ACCELERATORS, _FEWEST_ON_ACCELERATORS = 256, 32
 
-_LEAST_SIDE = 0.02  # share of the rows for which a side of a hidden unit is taken seriously
+_LEAST_SIDE = 0.02  # fraction of the rows for which a side of a hidden unit is taken seriously
 
 
 class Folds(NamedTuple):
@@ -54,20 +56,13 @@ class Families(NamedTuple):
     used: Float[Array, "b k"]
 
 
-class Scored(NamedTuple):
-    """What is known of families after training; a leading dimension for each.
+class FoldFits(NamedTuple):
+    """What is known of a network trained on all folds but one; one entry per fold.
 
     Attributes:
-        log_evidence: of all rows, with each kind of noise: mean over the folds of
-            `log_marginal` and what it predicts.
-        predicted: log density of the rows by networks that have not seen them, with each kind
-            of noise.
-        could_add: gain in nats of a linear regression of the residuals on curves of each
-            variable, among all rows or on one side of a hidden unit: quick, and good enough
-            to say which to try first.
-        networks: one for each fold, inputs in engine units, standardised target.
+        networks: inputs in engine units, standardised target.
         log_posterior: of each network on the rows it was trained on.
-        log_marginal: of the rows that each network was trained on.
+        log_marginal: of the rows that each network was trained on, by form of the noise.
         noise: of its residuals, in engine units.
         centre: of the target.
         spread: of the target.
@@ -75,24 +70,54 @@ class Scored(NamedTuple):
         whitening: Cholesky factor of the covariance of the inputs.
     """
 
-    log_evidence: Float[Array, "b 4"]
-    predicted: Float[Array, "b 4"]
-    could_add: Float[Array, "b d"]
     networks: Network
-    log_posterior: Float[Array, "b f"]
-    log_marginal: Float[Array, "b f 4"]
+    log_posterior: Float[Array, "*b f"]
+    log_marginal: Float[Array, "*b f form"]
     noise: NoiseFits
-    centre: Float[Array, "b f"]
-    spread: Float[Array, "b f"]
-    last: Float[Array, "b f q q"]
-    whitening: Float[Array, "b f k k"]
+    centre: Float[Array, "*b f"]
+    spread: Float[Array, "*b f"]
+    last: Float[Array, "*b f q q"]
+    whitening: Float[Array, "*b f k k"]
 
 
-class Given(NamedTuple):
+class Scored(NamedTuple):
+    """What is known of families after training; a leading dimension for each.
+
+    Attributes:
+        log_evidence: of all rows, by form of the noise: mean over the folds of the log
+            marginal likelihood and of what it predicts.
+        predicted: log density of the rows by networks that have not seen them, by form of the
+            noise.
+        approximate_gain: gain in nats of a linear regression of the residuals on curves of
+            each variable, among all rows or on one side of a hidden unit: quick, and good
+            enough to say which to try first.
+        folds: the networks.
+    """
+
+    log_evidence: Float[Array, "*b form"]
+    predicted: Float[Array, "*b form"]
+    approximate_gain: Float[Array, "*b d"]
+    folds: FoldFits
+
+
+# The structure alone, to read recorded results with.
+SCORED = Scored(0, 0, 0, FoldFits(Network(0, 0, 0), 0, 0, NoiseFits(0, 0, 0), 0, 0, 0, 0))  # pyright: ignore
+
+
+class StartingNetworks(NamedTuple):
     """Networks to start from, for every family and fold; `known` says which mean something."""
 
     networks: Network
     known: Bool[Array, "b w"]
+
+
+class _HeldOut(NamedTuple):
+    """A fold's network, and what it makes of the rows that it has not seen."""
+
+    fit: FoldFits
+    log_density: Float[Array, "*n form"]
+    residual: Float[Array, "*n form"]
+    active: Bool[Array, "*n h"]
 
 
 def fold(
@@ -142,32 +167,32 @@ def families(
     return result
 
 
-def score(folds: Folds, group: Families, given: Given, plan: Plan) -> Scored:
+def score(folds: Folds, group: Families, starts: StartingNetworks, plan: TrainingPlan) -> Scored:
     """Cross-fitted evidence of a batch of families, in pieces of one shape."""
     pieces = []
     num = len(group.node)
     size = _at_once(folds, group, plan)
     for start in range(0, num, size):
-        part = jax.tree.map(partial(_filled, start=start, size=size), (group, given))
+        part = jax.tree.map(partial(_filled, start=start, size=size), (group, starts))
         pieces.append(jax.tree.map(np.asarray, _score(folds, *part, plan)))
     return jax.tree.map(lambda *leaves: np.concatenate(leaves)[:num], *pieces)
 
 
 @partial(jax.jit, static_argnames="plan", compiler_options=COMPILER)
-def _score(folds: Folds, group: Families, given: Given, plan: Plan) -> Scored:
-    trained, density, residual, active = jax.vmap(partial(_one, folds, plan))(group, given)
+def _score(folds: Folds, group: Families, starts: StartingNetworks, plan: TrainingPlan) -> Scored:
+    found = jax.vmap(partial(_score_family, folds, plan))(group, starts)
     every = folds.observed.reshape(-1, folds.observed.shape[-1])
     weight = jnp.moveaxis(every[:, group.node], 1, 0)
-    predicted = (density * weight[:, :, None]).sum(axis=1)
-    log_marginal = trained[2]
+    predicted = (found.log_density * weight[:, :, None]).sum(axis=1)
+    log_marginal = found.fit.log_marginal
     evidence = log_marginal.mean(axis=1) + predicted / log_marginal.shape[1]
     best = jnp.argmax(evidence, axis=1)
-    residual = jnp.take_along_axis(residual, best[:, None, None], axis=2)[:, :, 0]
-    promise = jax.vmap(partial(_promise, folds.curves))(residual * weight, active)
-    return Scored(evidence, predicted, promise, *trained)
+    residual = jnp.take_along_axis(found.residual, best[:, None, None], axis=2)[:, :, 0]
+    gain = jax.vmap(partial(_approximate_gain, folds.curves))(residual * weight, found.active)
+    return Scored(evidence, predicted, gain, found.fit)
 
 
-def _promise(curves: Array, residual: Array, active: Array) -> Float[Array, " d"]:
+def _approximate_gain(curves: Array, residual: Array, active: Array) -> Float[Array, " d"]:
     """What each variable could add to a network, by the residuals it leaves.
 
     A parent whose effect depends on the sign of another leaves nothing to see among all rows.
@@ -176,47 +201,52 @@ def _promise(curves: Array, residual: Array, active: Array) -> Float[Array, " d"
     """
     all_rows = jnp.ones_like(active[:, :1])
     sides = jnp.concatenate([all_rows, active, ~active], axis=1).astype(residual.dtype)
-    shares = jnp.maximum(sides.mean(axis=0), _LEAST_SIDE)
+    fractions = jnp.maximum(sides.mean(axis=0), _LEAST_SIDE)
     slopes = (sides * residual[:, None]).T @ curves
-    gains = 0.5 * (slopes**2).reshape(len(shares), -1, NUM_CURVES).sum(axis=2) / shares[:, None]
-    by_side = jax.nn.logsumexp(gains[1:], axis=0) - np.log(len(shares) - 1)
+    explained = 0.5 * (slopes**2).reshape(len(fractions), -1, NUM_CURVES).sum(axis=2)
+    gains = explained / fractions[:, None]
+    by_side = jax.nn.logsumexp(gains[1:], axis=0) - np.log(len(fractions) - 1)
     return jnp.logaddexp(gains[0], by_side) - np.log(2)
 
 
-def _one(folds: Folds, plan: Plan, family: Families, given: Given):
-    """Networks; of every row log density, standardised residual and active units by other folds."""
+def _score_family(
+    folds: Folds, plan: TrainingPlan, family: Families, starts: StartingNetworks
+) -> _HeldOut:
+    """One network per fold, and every row as the network that has not seen it sees it."""
     used = family.used
     x = folds.values[:, :, family.members] * used[None, None, :]
     y, weight = folds.values[:, :, family.node], folds.observed[:, :, family.node]
 
-    def held_out(f: Array, networks: Network):
+    def held_out(f: Array, networks: Network) -> _HeldOut:
         rolled = (jnp.roll(leaf, -f - 1, axis=0)[:-1] for leaf in (x, y, weight))
         inputs, target, counts = (leaf.reshape(-1, *leaf.shape[2:]) for leaf in rolled)
         by = whitening.whitening(inputs, target, counts, used)
         rows = whitening.whitened(by, inputs, target, counts, used)
-        starts = jax.vmap(partial(whitening.in_whitened_units, by))(networks)
-        fit = network.fit(rows, used, starts, given.known, plan)
+        given = jax.vmap(partial(whitening.in_whitened_units, by))(networks)
+        fit = laplace.fit(training.train(rows, used, given, starts.known, plan), rows, used)
         test = whitening.whitened(by, x[f], y[f], weight[f], used)
-        density, residual = network.log_density(fit, test)
+        predicted = laplace.predict(fit, test)
         active = network.active(fit.network, test.inputs)
-        trained = (
-            whitening.in_engine_units(by, fit.network),
-            fit.log_posterior - jnp.log(by.spread) * counts.sum(),
-            fit.log_marginal - jnp.log(by.spread) * counts.sum(),
-            whitening.noise_in_engine_units(by, fit),
-            by.centre,
-            by.spread,
-            fit.last,
-            by.root,
+        log_spread = jnp.log(by.spread) * counts.sum()
+        kept = FoldFits(
+            networks=whitening.in_engine_units(by, fit.network),
+            log_posterior=fit.log_posterior - log_spread,
+            log_marginal=fit.log_marginal - log_spread,
+            noise=whitening.noise_in_engine_units(by, fit),
+            centre=by.centre,
+            spread=by.spread,
+            last=fit.last,
+            whitening=by.root,
         )
-        return trained, density - jnp.log(by.spread), residual, active
+        density = predicted.log_density - jnp.log(by.spread)
+        return _HeldOut(kept, density, predicted.residual, active)
 
-    numbers = jnp.arange(folds.values.shape[0])
-    trained, *by_row = jax.vmap(held_out)(numbers, given.networks)
-    return trained, *(leaf.reshape(-1, leaf.shape[-1]) for leaf in by_row)
+    each = jax.vmap(held_out)(jnp.arange(folds.values.shape[0]), starts.networks)
+    by_row = (leaf.reshape(-1, leaf.shape[-1]) for leaf in each[1:])
+    return _HeldOut(each.fit, *by_row)
 
 
-def _at_once(folds: Folds, group: Families, plan: Plan) -> int:
+def _at_once(folds: Folds, group: Families, plan: TrainingPlan) -> int:
     """Families that are trained together: enough to fill the device, not its memory."""
     k = group.members.shape[1]
     if jax.default_backend() != "cpu":

@@ -13,26 +13,27 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Float
 
-from bayesdag.model.mechanisms.networks import MOST_SPREAD
+from bayesdag.model.mechanisms.networks import log_scale_factor
+from bayesdag.scores._neural.linear_algebra import dot
 from bayesdag.types import Array
 
 _NUM_STEPS = 8
-_SIZES = (0.0, 0.25, 1.0)  # of a scoring step; all are tried
+_STEP_SIZES = (0.0, 0.25, 1.0)  # of a scoring step; all are tried
 _LEAST_VARIANCE = 1e-6  # of a hidden unit: one that varies less is dead
 # Prior deviation of the logarithm of the scale, all features together.
 _DEVIATION = 0.5
 
 
-class Uneven(NamedTuple):
+class ScaleFit(NamedTuple):
     """Log factor of the scale: weights · features, the last of which is constant.
 
     Attributes:
         weights: of all features.
-        price: log prior density at the fit and Laplace's volume, in nats.
+        log_volume: log prior density at the fit and Laplace's volume, in nats.
     """
 
     weights: Float[Array, " q"]
-    price: Float[Array, ""]
+    log_volume: Float[Array, ""]
 
 
 def fit(
@@ -40,14 +41,14 @@ def fit(
     residual: Float[Array, " n"],
     weight: Float[Array, " n"],
     degrees: Float[Array, ""],
-) -> Uneven:
+) -> ScaleFit:
     """Fisher scoring: the curvature does not depend on the weights, so it is factored once.
 
     Args:
         features: of the rows, the last constant.
         residual: in units of the scale that all rows share.
-        weight: what each row counts.
-        degrees: of the Student-t that the residuals have.
+        weight: of each row.
+        degrees: of freedom of the residuals' Student-t distribution.
     """
     count = jnp.maximum(weight.sum(), 1.0)
     mean = (weight @ features[:, :-1]) / count
@@ -60,17 +61,17 @@ def fit(
     information = 2 * degrees / (degrees + 3)
     matrix = information * dot((centred * weight[:, None]).T, centred) + jnp.diag(prior)
     root = jnp.linalg.cholesky(matrix)
-    sizes = jnp.asarray(_SIZES, matrix.dtype)
+    sizes = jnp.asarray(_STEP_SIZES, matrix.dtype)
 
     def loss(weights: Array, shift: Array) -> Array:
-        log_scale = log_factor(centred, weights) + shift
+        log_scale = log_scale_factor(centred, weights) + shift
         standard = residual * jnp.exp(-log_scale)
         density = -0.5 * (degrees + 1) * jnp.log1p(standard**2 / degrees) - log_scale
         return -(weight * density).sum() + 0.5 * (prior * weights**2).sum()
 
     def step(carry: tuple[Array, Array], _: None) -> tuple[tuple[Array, Array], None]:
         weights, shift = carry
-        standard = residual * jnp.exp(-log_factor(centred, weights) - shift)
+        standard = residual * jnp.exp(-log_scale_factor(centred, weights) - shift)
         slope = weight * (1 - (degrees + 1) * standard**2 / (degrees + standard**2))
         down = jax.scipy.linalg.cho_solve((root, True), dot(slope, centred) + prior * weights)
         shorter = slope.sum() / (information * count)
@@ -81,17 +82,5 @@ def fit(
     start = (jnp.zeros_like(mean), jnp.zeros_like(count))
     (weights, _), _ = lax.scan(step, start, None, length=_NUM_STEPS)
     volume = jnp.log(jnp.diagonal(root)).sum() - 0.5 * jnp.log(prior).sum()
-    price = -0.5 * (prior * weights**2).sum() - volume
-    return Uneven(jnp.append(weights, -(mean * weights).sum()), price)
-
-
-def log_factor(
-    features: Float[Array, "n q"], weights: Float[Array, "q *kinds"]
-) -> Float[Array, "n *kinds"]:
-    """Bounded, so that rows far out are not taken for impossible ones."""
-    return jnp.clip(dot(features, weights), -MOST_SPREAD, MOST_SPREAD)
-
-
-def dot(a: Array, b: Array) -> Array:
-    """Matrix product in full precision."""
-    return jnp.matmul(a, b, precision=lax.Precision.HIGHEST)
+    log_volume = -0.5 * (prior * weights**2).sum() - volume
+    return ScaleFit(jnp.append(weights, -(mean * weights).sum()), log_volume)

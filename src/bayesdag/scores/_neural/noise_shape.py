@@ -1,8 +1,7 @@
 """Shape of the noise: its tails and its skew, fitted to residuals.
 
-Two halves of Student-t distributions, one wider than the other, moved so that the mean is
-zero: with u = r / scale - mode, the density is that of u / skew above the mode and of u · skew
-below it. A few tails and a few skews are tried, each with its best scale.
+Shapes are skewed Student-t distributions (`model.noises.skewed_student_t`) with a few degrees of
+freedom and a few skews; each is tried with its best scale.
 """
 
 from functools import cache
@@ -17,99 +16,105 @@ from jaxtyping import Float, Int
 from scipy.integrate import trapezoid
 from scipy.special import gammaln
 
+from bayesdag.model.noises.skewed_student_t import (
+    SkewedShape,
+    influence,
+    shape_of,
+)
+from bayesdag.model.noises.skewed_student_t import log_density as log_density_above_mode
 from bayesdag.types import Array
 
 _TAILS = (3.0, 5.0, 10.0, 1000.0)  # degrees of freedom; the last is as good as Gaussian
 _SKEWS = (1.0, 0.4, 0.55, 0.75, 1.35, 1.8, 2.5)
-NUM_EVEN = len(_TAILS)  # shapes without a skew come first
-SKEW, DEGREES = np.array([*product(_SKEWS, _TAILS)]).T
-_LOG_RATIO = gammaln((DEGREES + 1) / 2) - gammaln(DEGREES / 2)
-_CONSTANT = _LOG_RATIO - 0.5 * np.log(DEGREES * np.pi) + np.log(2 / (SKEW + 1 / SKEW))
-# E|t|, with which the mean of the two halves lies (skew - 1 / skew) E|t| above the mode.
-_MEAN_SIZE = 2 * np.sqrt(DEGREES / np.pi) * np.exp(_LOG_RATIO) / (DEGREES - 1)
-MODE = -(SKEW - 1 / SKEW) * _MEAN_SIZE
+NUM_SYMMETRIC = len(_TAILS)  # shapes without a skew come first
+_SKEW, _DEGREES = np.array([*product(_SKEWS, _TAILS)]).T
+SHAPES = shape_of(_DEGREES, _SKEW, gammaln((_DEGREES + 1) / 2) - gammaln(_DEGREES / 2))
 _NUM_STEPS = 6  # of Fisher scoring, for each scale
 _FEW_ROWS, _NUM_KEPT = 512, 4  # rows on which all shapes are tried, and those that are left
 _LEAST_SCALE = 1e-3  # of a standardised variable; a better fit is rounding
 
 
-class Shape(NamedTuple):
-    """Scale of the residuals, and which of the shapes suits them."""
+class ShapeFit(NamedTuple):
+    """The most likely shape of some residuals.
 
-    scale: Float[Array, "*two"]
-    which: Int[Array, "*two"]
+    Attributes:
+        scale: of the residuals.
+        shape: its number in `SHAPES`.
+        log_likelihood: of the residuals.
+    """
+
+    scale: Float[Array, ""]
+    shape: Int[Array, ""]
+    log_likelihood: Float[Array, ""]
 
 
 def fit(
     residual: Float[Array, " n"], weight: Float[Array, " n"], num_shapes: int | None = None
-) -> tuple[Shape, Float[Array, ""]]:
-    """The most likely of the first (or all) shapes with its scale, and the log likelihood.
+) -> ShapeFit:
+    """The most likely of the first (or all) shapes, with its scale.
 
     Few rows say which shapes are worth a closer look.
     """
-    shapes = jnp.arange(num_shapes or len(SKEW))
+    shapes = jnp.arange(num_shapes or len(_SKEW))
     if len(shapes) > _NUM_KEPT and len(residual) > _FEW_ROWS:
-        few = _each(residual[:_FEW_ROWS], weight[:_FEW_ROWS], shapes)[1]
+        few = _fit_each(residual[:_FEW_ROWS], weight[:_FEW_ROWS], shapes).log_likelihood
         shapes = lax.top_k(few, _NUM_KEPT)[1]
-    scales, values = _each(residual, weight, shapes)
-    best = jnp.argmax(values)
-    return Shape(scales[best], shapes[best]), values[best]
+    each = _fit_each(residual, weight, shapes)
+    best = jnp.argmax(each.log_likelihood)
+    return jax.tree.map(lambda leaf: leaf[best], each)
 
 
-def _each(residual: Array, weight: Array, shapes: Int[Array, " s"]) -> tuple[Array, Array]:
-    """Scale and log likelihood of some shapes."""
+def log_density(standard: Float[Array, "*n"], shape: Int[Array, "*s"]) -> Float[Array, "*n"]:
+    """Of residuals in units of the scale."""
+    own = _shape(shape, standard.dtype)
+    return log_density_above_mode(standard - own.mode, own)
+
+
+def degrees_of(shape: Int[Array, "*s"]) -> Float[Array, "*s"]:
+    """Degrees of freedom."""
+    return jnp.asarray(_DEGREES, jnp.float32)[shape]
+
+
+def tail_weights(residual: Float[Array, " n"], best: ShapeFit) -> Float[Array, " n"]:
+    """Weight of each residual in a robust regression under the tails of a shape."""
+    degrees = degrees_of(best.shape)
+    return (degrees + 1) / (degrees + (residual / best.scale) ** 2)
+
+
+def _fit_each(residual: Array, weight: Array, shapes: Int[Array, " s"]) -> ShapeFit:
+    """Scale and log likelihood of some shapes, stacked."""
     count = jnp.maximum(weight.sum(), 1.0)
     size = jnp.maximum((weight * jnp.abs(residual)).sum() / count, _LEAST_SCALE)
     sizes, information = (jnp.asarray(table, size.dtype) for table in _moments())
 
-    def of(which: Array) -> tuple[Array, Array]:
+    def one(shape: Array) -> ShapeFit:
         def step(log_scale: Array, _: None) -> tuple[Array, None]:
             standard = residual * jnp.exp(-log_scale)
-            slope = (weight * _pull(standard, which) * standard).sum() / count - 1
-            return log_scale + jnp.clip(slope / information[which], -0.7, 0.7), None
+            own = _shape(shape, standard.dtype)
+            pull = influence(standard - own.mode, own)
+            slope = (weight * pull * standard).sum() / count - 1
+            return log_scale + jnp.clip(slope / information[shape], -0.7, 0.7), None
 
-        log_scale = jnp.log(size / sizes[which])
+        log_scale = jnp.log(size / sizes[shape])
         log_scale, _ = lax.scan(step, log_scale, None, length=_NUM_STEPS)
         log_scale = jnp.maximum(log_scale, np.log(_LEAST_SCALE))
-        density = log_density(residual * jnp.exp(-log_scale), which) - log_scale
-        return jnp.exp(log_scale), (weight * density).sum()
+        density = log_density(residual * jnp.exp(-log_scale), shape) - log_scale
+        return ShapeFit(jnp.exp(log_scale), shape, (weight * density).sum())
 
-    return jax.vmap(of)(shapes)
-
-
-def log_density(standard: Float[Array, "*n"], which: Array) -> Float[Array, "*n"]:
-    """Of residuals in units of the scale."""
-    halves = _halves(standard, which)[0]
-    degrees, constant = (jnp.asarray(t, standard.dtype)[which] for t in (DEGREES, _CONSTANT))
-    return constant - 0.5 * (degrees + 1) * jnp.log1p(halves**2 / degrees)
+    return jax.vmap(one)(shapes)
 
 
-def degrees_of(which: Array) -> Array:
-    """Degrees of freedom."""
-    return jnp.asarray(DEGREES, jnp.float32)[which]
-
-
-def _halves(standard: Array, which: Array) -> tuple[Array, Array]:
-    """Distance from the mode in units of its side, and that unit."""
-    mode, skew = (jnp.asarray(table, standard.dtype)[which] for table in (MODE, SKEW))
-    above = standard - mode
-    side = jnp.where(above > 0, skew, 1 / skew)
-    return above / side, side
-
-
-def _pull(standard: Array, which: Array) -> Array:
-    """Minus the derivative of the log density."""
-    halves, side = _halves(standard, which)
-    degrees = jnp.asarray(DEGREES, standard.dtype)[which]
-    return (degrees + 1) * halves / (degrees + halves**2) / side
+def _shape(shape: Int[Array, "*s"], dtype: np.dtype) -> SkewedShape:
+    """Entries of `SHAPES`."""
+    return SkewedShape(*(jnp.asarray(table, dtype)[shape] for table in SHAPES))
 
 
 @cache
 def _moments() -> tuple[np.ndarray, np.ndarray]:
     """E|r| of each shape at scale 1, and the information on the log scale, by quadrature."""
-    u = np.sinh(np.linspace(-12, 12, 4001))[:, None]  # far into the tails
-    side = np.where(u > 0, SKEW, 1 / SKEW)
-    halves, r = u / side, u + MODE
-    density = np.exp(_CONSTANT - 0.5 * (DEGREES + 1) * np.log1p(halves**2 / DEGREES))
-    score = (DEGREES + 1) * halves / (DEGREES + halves**2) / side * r - 1
-    return trapezoid(np.abs(r) * density, u, axis=0), trapezoid(score**2 * density, u, axis=0)
+    above = np.sinh(np.linspace(-12, 12, 4001))[:, None]  # far into the tails
+    r = above + SHAPES.mode
+    density = np.exp(log_density_above_mode(above, SHAPES))
+    score = influence(above, SHAPES) * r - 1
+    size = trapezoid(np.abs(r) * density, above, axis=0)
+    return size, trapezoid(score**2 * density, above, axis=0)

@@ -10,15 +10,10 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Float
 
-from bayesdag.scores._neural.heteroscedastic import dot
-from bayesdag.scores._neural.network import (
-    JITTER,
-    Fit,
-    Network,
-    NoiseFits,
-    TrainingRows,
-    inverse_of,
-)
+from bayesdag.scores._neural.laplace import JITTER, Fit
+from bayesdag.scores._neural.linear_algebra import dot, lower_inverse
+from bayesdag.scores._neural.network import Network, TrainingRows
+from bayesdag.scores._neural.noise_forms import NoiseFits
 from bayesdag.types import Array
 
 
@@ -41,7 +36,7 @@ def whitening(x: Array, y: Array, weight: Array, used: Array) -> Whitening:
     root = jnp.linalg.cholesky(covariance + jnp.diag(1 - used + JITTER))
     centre = (weight * y).sum() / count
     spread = jnp.sqrt((weight * (y - centre) ** 2).sum() / count + 1e-12)
-    return Whitening(mean, root, inverse_of(root), centre, spread)
+    return Whitening(mean, root, lower_inverse(root), centre, spread)
 
 
 def whitened(by: Whitening, x: Array, y: Array, weight: Array, used: Array) -> TrainingRows:
@@ -63,11 +58,12 @@ def in_engine_units(by: Whitening, network: Network) -> Network:
 def noise_in_engine_units(by: Whitening, fit: Fit) -> NoiseFits:
     """Noise of a network: its scale, and what the scale depends on, in terms of the inputs."""
 
-    def weights(uneven: Array) -> Array:
-        return in_engine_units(by, fit.network._replace(second=uneven)).second
+    def in_inputs(weights: Array) -> Array:
+        return in_engine_units(by, fit.network._replace(second=weights)).second
 
     return fit.noise._replace(
-        scale=fit.noise.scale * by.spread, uneven=jax.vmap(weights)(fit.noise.uneven)
+        scale=fit.noise.scale * by.spread,
+        log_scale_weights=jax.vmap(in_inputs)(fit.noise.log_scale_weights),
     )
 
 

@@ -1,8 +1,8 @@
-"""Parent search where every score costs a training.
+"""Grow-shrink choice of parents where every score costs a training.
 
-Grow-shrink as in `parent_trees`, with one difference: a set is not compared with all its
-extensions but with the few that its own residuals say are most promising among the
-predecessors. Whatever must be scored for many nodes at once is scored in one batch.
+As in `parent_search`, with one difference: a set is not compared with all its extensions but
+with the few of the largest approximate gain among the predecessors. Whatever must be scored
+for many nodes at once is scored in one batch.
 """
 
 from collections.abc import Generator, Iterable, Iterator
@@ -12,20 +12,20 @@ import numpy as np
 from jaxtyping import Float
 
 from bayesdag.graphs.bitsets import mask_of, members_of, row_of
-from bayesdag.orders.local_scores import LocalScores
+from bayesdag.orders.local_scores import BatchedScores
 from bayesdag.orders.parent_search import TOLERANCE, Choice
 
 Family = tuple[int, int]  # a node and its parents
 # Extensions of a set that are scored before the best of them is taken.
 NUM_TRIED = 3
-# The same, once for every node when nothing else helps: promises are rough.
+# The same, once for every node when nothing else helps: approximate gains are rough.
 MORE_TRIED = 12
-# Nats that residuals must promise; noise alone promises 3.3 on average.
-LEAST_PROMISE = 3.0
+# Nats of approximate gain below which no extension is tried; noise alone has 3.3 on average.
+LEAST_GAIN = 3.0
 
 
 class _ScoredSet(NamedTuple):
-    """Value of a set, and the variables worth adding to it, most promising first."""
+    """Value of a set, and the variables worth adding to it, largest approximate gain first."""
 
     value: float
     ranked: list[int]
@@ -35,15 +35,15 @@ End = TypeVar("End")
 Walk = Generator[set[Family], None, End]  # what must be scored first, and the end
 
 
-class ScreenedTrees:
-    """Grow-shrink choices of every node under one structure prior.
+class BatchedParentSearch:
+    """Grow-shrink choices of every node under one structure prior, in batches.
 
     Args:
-        scores: local scores that can say which parents are promising.
+        scores: local scores with approximate gains.
         penalty: log prior of a node with k parents, for k = 0 ... d-1.
     """
 
-    def __init__(self, scores: LocalScores, penalty: Float[np.ndarray, " d"]) -> None:
+    def __init__(self, scores: BatchedScores, penalty: Float[np.ndarray, " d"]) -> None:
         self.scores, self.penalty = scores, penalty
         self._required = [mask_of(column) for column in scores.knowledge.required.T]
         self._stages: dict[Family, _ScoredSet] = {}
@@ -78,18 +78,18 @@ class ScreenedTrees:
         Only here, so that the choices of one round are made on the same values: a round would
         otherwise ask for few scores at a time, over and over.
         """
-        changed = self.scores.settle()
+        changed = self.scores.retrain_queued()
         if changed:
             self._choices.clear()
             self._score(self._stages)
         return changed
 
-    def doubt(self, tasks: Iterable[Family]) -> None:
-        """Have it checked whether the chosen parents are there for the luck of their training."""
+    def queue_retraining(self, tasks: Iterable[Family]) -> None:
+        """Queue the sets without one of the chosen parents: they may be badly trained."""
         tasks = list(tasks)
         d = self.scores.num_variables
         parents = np.stack([row_of(choice.parents, d) for choice in self.choose(tasks)])
-        self.scores.doubt(np.array([node for node, _ in tasks]), parents)
+        self.scores.queue_retraining(np.array([node for node, _ in tasks]), parents)
 
     def exchange(self, tasks: Iterable[Family], allowed: Iterable[int]) -> bool:
         """Whether chosen parents can be exchanged for allowed ones, or joined by them.
@@ -136,7 +136,7 @@ class ScreenedTrees:
         while True:
             yield from self._wait([(node, parents)])
             stage = self._stages[node, parents]
-            tried, seen = _promising(stage.ranked, before)
+            tried, seen = _largest_gains(stage.ranked, before)
             watched |= seen
             larger = [(node, parents | bit) for bit in tried]
             yield from self._wait(larger)
@@ -164,10 +164,12 @@ class ScreenedTrees:
             others = [
                 (node, mask | new)
                 for bit, mask in without
-                for new in _promising(self._stages[node, mask].ranked, allowed & ~bit)[0]
+                for new in _largest_gains(self._stages[node, mask].ranked, allowed & ~bit)[0]
             ]
             ranked = self._stages[node, parents].ranked
-            others += [(node, parents | new) for new in _promising(ranked, allowed, MORE_TRIED)[0]]
+            others += [
+                (node, parents | new) for new in _largest_gains(ranked, allowed, MORE_TRIED)[0]
+            ]
             yield from self._wait(others)
             best = max(others, key=self._value, default=None)
             if best is None or self._value(best) <= value + TOLERANCE:
@@ -193,15 +195,17 @@ class ScreenedTrees:
         nodes = np.array([node for node, _ in families])
         parents = np.stack([row_of(mask, d) for _, mask in families])
         values = self.scores(nodes, parents) + self.penalty[parents.sum(axis=1)]
-        promise = self.scores.promise(nodes, parents)
-        best_first = np.argsort(-promise, axis=1, kind="stable")
-        worth_it = (promise > LEAST_PROMISE).sum(axis=1)
+        gain = self.scores.approximate_gain(nodes, parents)
+        best_first = np.argsort(-gain, axis=1, kind="stable")
+        worth_it = (gain > LEAST_GAIN).sum(axis=1)
         for family, value, order, count in zip(families, values, best_first, worth_it, strict=True):
             ranked = [1 << j for j in order[:count].tolist()]
             self._stages[family] = _ScoredSet(float(value), ranked)
 
 
-def _promising(ranked: list[int], before: int, most: int | None = None) -> tuple[list[int], int]:
+def _largest_gains(
+    ranked: list[int], before: int, most: int | None = None
+) -> tuple[list[int], int]:
     """The first few that precede, and everyone who could have been among them."""
     tried, seen = [], 0
     for bit in ranked:

@@ -1,0 +1,176 @@
+"""How to search, by what a score costs: the one place that decides.
+
+Scores that cost little are searched from many starts, one variable at a time. Scores that train
+networks begin where a surrogate ends, and are asked for in large batches.
+"""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol, runtime_checkable
+
+import numpy as np
+from jaxtyping import Int
+
+from bayesdag.data import Dataset
+from bayesdag.knowledge import Constraints
+from bayesdag.orders import search
+from bayesdag.orders.batched_parent_search import BatchedParentSearch
+from bayesdag.orders.batched_search import batched_search
+from bayesdag.orders.local_scores import BatchedScores, FamilyScores, LocalScores
+from bayesdag.orders.parent_search import ParentSearch, ParentTrees
+from bayesdag.orders.prior import Components
+from bayesdag.orders.search import Found
+from bayesdag.types import ExpensiveScore, Recorder, Score
+
+# Searches that start from afar, and the fraction of variables moved before each further one.
+NUM_STARTS, FRACTION_MOVED = 2, 0.05
+# Times that the search may change the component of the structure prior it works under.
+MAX_CHANGES = 4
+
+
+class Searched(NamedTuple):
+    """Results of a search, best first, and how it chose parents."""
+
+    found: list[Found]
+    parents: ParentSearch
+
+
+@runtime_checkable
+class SearchStrategy(Protocol):
+    """Finds orders of high score, and says what its scores can afford."""
+
+    @property
+    def scores(self) -> FamilyScores:
+        """What is searched."""
+        ...
+
+    @property
+    def recorder(self) -> Recorder:
+        """Of its results."""
+        ...
+
+    @property
+    def beside_core(self) -> int:
+        """Uncertain candidates that a table may have beside a core."""
+        ...
+
+    @property
+    def tabulates_all(self) -> bool:
+        """Whether every variable may be a candidate where tables have room."""
+        ...
+
+    def find(
+        self,
+        rng: np.random.Generator,
+        prior: Components,
+        num_searches: int,
+        start: Found | None = None,
+    ) -> Searched:
+        """Results under the component of the prior that suits them best.
+
+        Args:
+            start: what another noise model has found.
+        """
+        ...
+
+    def refine(
+        self, rng: np.random.Generator, parents: ParentSearch, order: Int[np.ndarray, " d"]
+    ) -> Found:
+        """A result from an order that chains have found."""
+        ...
+
+
+def prepare(score: Score | ExpensiveScore, data: Dataset, recorder: Recorder) -> Any:
+    """Statistics of the rows; what an expensive score trains for them is recorded."""
+    if isinstance(score, ExpensiveScore):
+        return score.prepare(data, recorder)
+    return score.prepare(data)
+
+
+def strategy_for(
+    score: Score | ExpensiveScore, stats: Any, knowledge: Constraints, recorder: Recorder
+) -> SearchStrategy:
+    """The strategy that suits the cost of a score."""
+    if isinstance(score, ExpensiveScore):
+        return ExpensiveSearch(BatchedScores(score, stats, knowledge, recorder), recorder)
+    return CheapSearch(LocalScores(score, stats, knowledge), recorder)
+
+
+@dataclass(frozen=True)
+class CheapSearch:
+    """Local search from afar, then from the best result with some of its variables moved.
+
+    With many variables that finds better orders than further starts do, in less time.
+    """
+
+    scores: LocalScores
+    recorder: Recorder
+    beside_core: int = 7
+    tabulates_all: bool = True
+
+    def find(
+        self,
+        rng: np.random.Generator,
+        prior: Components,
+        num_searches: int,
+        start: Found | None = None,
+    ) -> Searched:
+        """Results of all searches; `start` is ignored, because searching costs little."""
+        del start
+        component = len(prior.log_weight) // 2
+        parents = ParentTrees(self.scores, prior.penalty[component])
+        num_starts = min(num_searches, NUM_STARTS)
+        first, *others = search.starting_orders(rng, parents, num_starts, self.recorder)
+        result = self.refine(rng, parents, first)
+        for _ in range(MAX_CHANGES):
+            if prior.best(result.graph) == component:
+                break
+            component = prior.best(result.graph)
+            parents = ParentTrees(self.scores, prior.penalty[component])
+            result = self.refine(rng, parents, result.order)
+        found = [result, *(self.refine(rng, parents, order) for order in others)]
+        found.sort(key=lambda result: -result.value)
+        required = self.scores.knowledge.required
+        for _ in range(num_searches - len(found)):
+            order = search.perturbed(rng, found[0].order, required, FRACTION_MOVED)
+            found.insert(0, self.refine(rng, parents, order))
+            # Of equal results the newest is the next to be moved, so that plateaus are crossed.
+            found.sort(key=lambda result: -round(result.value, 6))
+        return Searched(found, parents)
+
+    def refine(
+        self, rng: np.random.Generator, parents: ParentSearch, order: Int[np.ndarray, " d"]
+    ) -> Found:
+        """The local optimum reached from an order."""
+        return search.local_search(rng, parents, order, self.recorder)
+
+
+@dataclass(frozen=True)
+class ExpensiveSearch:
+    """A search that begins where the search of a surrogate ends."""
+
+    scores: BatchedScores
+    recorder: Recorder
+    beside_core: int = 4
+    tabulates_all: bool = False
+
+    def find(
+        self,
+        rng: np.random.Generator,
+        prior: Components,
+        num_searches: int,
+        start: Found | None = None,
+    ) -> Searched:
+        """Where the search ends; with a `start` the graph along its order, unsearched."""
+        surrogate = CheapSearch(self.scores.surrogate(), self.recorder)
+        rough = start or surrogate.find(rng, prior, num_searches).found[0]
+        parents = BatchedParentSearch(self.scores, prior.penalty[prior.best(rough.graph)])
+        if start:
+            return Searched([search.evaluate(parents, start.order)], parents)
+        return Searched([batched_search(parents, rough.order)], parents)
+
+    def refine(
+        self, rng: np.random.Generator, parents: ParentSearch, order: Int[np.ndarray, " d"]
+    ) -> Found:
+        """The graph along an order; a search would cost too much."""
+        del rng
+        return search.evaluate(parents, order)

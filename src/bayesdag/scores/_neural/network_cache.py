@@ -1,0 +1,232 @@
+"""Trained families of one fit, and which of them may start from which.
+
+A network without one of its parents, or with one more, is a good start for that set: sets
+that are compared with one another then do not differ by the luck of their training.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from math import log
+from typing import NamedTuple
+
+import jax
+import numpy as np
+from jaxtyping import Float, Int, Int32
+
+from bayesdag.runs.checkpoint import fingerprint, pack, unpack_like
+from bayesdag.scores._neural import crossfit
+from bayesdag.scores._neural.crossfit import Families, FoldFits, Folds, Scored, StartingNetworks
+from bayesdag.scores._neural.network import Network
+from bayesdag.scores._neural.noise_forms import NoiseForm
+from bayesdag.scores._neural.training import TrainingPlan
+from bayesdag.types import ParentSets, Recorder
+
+Family = tuple[int, int]  # a node, and its parents as the bits of a number
+# Evidence that a further parent adds: between these bounds the smaller set is trained again from
+# the larger one's network, because bad luck in its training may explain the gain.
+MIN_GAIN, MAX_GAIN = 2.0, 40.0
+
+
+class TrainedFamily(NamedTuple):
+    """One family: the fields of `Scored` without the leading dimension, and its inputs."""
+
+    members: Int32[np.ndarray, " k"]
+    used: Float[np.ndarray, " k"]
+    log_evidence: Float[np.ndarray, " form"]
+    predicted: Float[np.ndarray, " form"]
+    approximate_gain: Float[np.ndarray, " d"]
+    folds: FoldFits
+
+    @property
+    def log_posterior(self) -> float:
+        """Of the networks of all folds on their training rows: how well they are trained."""
+        return float(self.folds.log_posterior.sum())
+
+
+class Relatives(NamedTuple):
+    """The best trained sets with one parent less and with one more, where there are any."""
+
+    smaller: TrainedFamily | None
+    larger: TrainedFamily | None
+
+
+@dataclass
+class NetworkCache:
+    """What one fit has trained, and what it will train again.
+
+    Created with every fit, because networks depend on those trained before them and equal fits
+    must give equal results. It is shared by all noise models of the fit.
+
+    Attributes:
+        recorder: where batches of trained families are recorded, and recalled from.
+        trained: families.
+        queue: families to train again with the next batch.
+        consulted: families whose smaller sets were queued because of them, as they were then.
+        changed: whether one was trained again, and better, since `retrained` was last called.
+    """
+
+    recorder: Recorder
+    trained: dict[Family, TrainedFamily] = field(default_factory=dict)
+    queue: dict[Family, None] = field(default_factory=dict)
+    consulted: dict[Family, TrainedFamily] = field(default_factory=dict)
+    changed: bool = False
+
+    def missing(self, families: Sequence[Family]) -> list[Family]:
+        """Those that have not been trained, each once."""
+        return list(dict.fromkeys(f for f in families if f not in self.trained))
+
+    def queue_smaller(self, family: Family) -> None:
+        """Queue all trained sets with one parent less, unless this network has served them."""
+        larger = self.trained.get(family)
+        if larger is None or self.consulted.get(family) is larger:
+            return
+        self.consulted[family] = larger
+        self.queue.update((f, None) for f in smaller_sets(family) if f in self.trained)
+
+    def retrained(self) -> bool:
+        """Whether any family has changed since this was last asked."""
+        changed, self.changed = self.changed, False
+        return changed
+
+    def train(
+        self,
+        fresh: list[Family],
+        folds: Folds,
+        plan: TrainingPlan,
+        forms: tuple[NoiseForm, ...],
+    ) -> None:
+        """Train these, and again those in the queue.
+
+        Sets that a fresh one beats by little are queued to be trained again from its network,
+        so that no parent is taken up for the luck of its training.
+        """
+        num_folds, _, d = folds.values.shape
+        families = [*fresh, *self.queue]
+        self.queue.clear()
+        for which, group in crossfit.families(*arrays_of(families, d)):
+            relatives = [self._relatives(families[k], d) for k in which]
+            starts = starting_networks(group, relatives, num_folds, plan.width)
+            scored = self._score(folds, group, starts, plan)
+            for k, family in zip(which, _families_of(group, scored), strict=True):
+                self._keep_better(families[k], family)
+        self.queue.update(self._beaten_by_little(fresh, forms))
+
+    def _score(
+        self, folds: Folds, group: Families, starts: StartingNetworks, plan: TrainingPlan
+    ) -> Scored:
+        """A batch of families, trained or recalled: its inputs say whether it is the same."""
+        name = f"trained {fingerprint(group, starts, plan)}"
+        recalled = self.recorder.recall(
+            name, lambda: pack(crossfit.score(folds, group, starts, plan))
+        )
+        return unpack_like(crossfit.SCORED, recalled)
+
+    def _keep_better(self, family: Family, new: TrainedFamily) -> None:
+        """Keep what is trained better; training rows decide."""
+        before = self.trained.get(family)
+        if before is None or before.log_posterior < new.log_posterior:
+            self.trained[family] = new
+            self.changed |= before is not None
+
+    def _relatives(self, family: Family, d: int) -> Relatives:
+        node, parents = family
+        best: dict[bool, TrainedFamily | None] = {False: None, True: None}
+        for j in range(d):
+            found = self.trained.get((node, parents ^ 1 << j))
+            larger = not parents >> j & 1
+            now = best[larger]
+            if found is not None and (now is None or found.log_posterior > now.log_posterior):
+                best[larger] = found
+        return Relatives(smaller=best[False], larger=best[True])
+
+    def _beaten_by_little(
+        self, fresh: list[Family], forms: tuple[NoiseForm, ...]
+    ) -> dict[Family, None]:
+        """Trained sets that a fresh one with one parent more beats by little."""
+        pairs = [
+            (larger, smaller)
+            for larger in fresh
+            for smaller in smaller_sets(larger)
+            if smaller in self.trained
+        ]
+        with_it = log_evidence([self.trained[larger] for larger, _ in pairs], forms)
+        without = log_evidence([self.trained[smaller] for _, smaller in pairs], forms)
+        gains = zip(pairs, with_it - without, strict=True)
+        return {smaller: None for (_, smaller), gain in gains if MIN_GAIN < gain < MAX_GAIN}
+
+
+def families_of(nodes: Int[np.ndarray, " m"], parents: ParentSets) -> list[Family]:
+    """Keys of the cache."""
+    packed = np.packbits(parents, axis=1, bitorder="little")
+    return [
+        (int(node), int.from_bytes(row.tobytes(), "little"))
+        for node, row in zip(nodes, packed, strict=True)
+    ]
+
+
+def arrays_of(families: Sequence[Family], d: int) -> tuple[Int[np.ndarray, " m"], ParentSets]:
+    """Inverse of `families_of`."""
+    nodes = np.array([node for node, _ in families], dtype=int)
+    bits = [[mask >> j & 1 for j in range(d)] for _, mask in families]
+    return nodes, np.array(bits, dtype=bool).reshape(-1, d)
+
+
+def smaller_sets(family: Family) -> list[Family]:
+    """All sets with one parent less."""
+    node, mask = family
+    return [(node, mask & ~(1 << j)) for j in range(mask.bit_length()) if mask >> j & 1]
+
+
+def log_evidence(
+    families: Sequence[TrainedFamily], forms: tuple[NoiseForm, ...]
+) -> Float[np.ndarray, " m"]:
+    """Of each family, with noise of any of these forms, equally probable beforehand."""
+    values = np.array([family.log_evidence[list(forms)] for family in families], dtype=float)
+    return np.logaddexp.reduce(values.reshape(-1, len(forms)), axis=1) - log(len(forms))
+
+
+def starting_networks(
+    group: Families, relatives: Sequence[Relatives], num_folds: int, width: int
+) -> StartingNetworks:
+    """The networks of relatives, as functions of each family's own inputs."""
+    members, used = np.asarray(group.members), np.asarray(group.used)
+    num, k = members.shape
+    slots = len(Relatives._fields)
+    first = np.zeros((num, num_folds, slots, k, width), dtype=np.float32)
+    bias = np.zeros((num, num_folds, slots, width), dtype=np.float32)
+    second = np.zeros((num, num_folds, slots, width + k + 1), dtype=np.float32)
+    known = np.zeros((num, slots), dtype=bool)
+    for row, some in enumerate(relatives):
+        for slot, relative in enumerate(some):
+            if relative is None:
+                continue
+            known[row, slot] = True
+            here, there = _shared_inputs(members[row], used[row], relative)
+            network = relative.folds.networks
+            first[row, :, slot, here] = np.swapaxes(network.first[:, there], 0, 1)
+            bias[row, :, slot] = network.bias
+            second[row, :, slot, :width] = network.second[:, :width]
+            second[row, :, slot, -1] = network.second[:, -1]
+            linear = np.swapaxes(network.second[:, width + there], 0, 1)
+            second[row, :, slot, width + here] = linear
+    return StartingNetworks(Network(first, bias, second), known)
+
+
+def _families_of(group: Families, scored: Scored) -> list[TrainedFamily]:
+    """The families of a batch, one by one."""
+    members, used = np.asarray(group.members), np.asarray(group.used)
+    result = []
+    for row in range(len(members)):
+        own = jax.tree.map(lambda leaf, r=row: leaf[r], scored)
+        result.append(TrainedFamily(members[row], used[row], *own))
+    return result
+
+
+def _shared_inputs(
+    members: np.ndarray, used: np.ndarray, relative: TrainedFamily
+) -> tuple[Int[np.ndarray, " c"], Int[np.ndarray, " c"]]:
+    """Positions of the common parents here and there."""
+    there = {int(v): p for p, v in enumerate(relative.members) if relative.used[p] > 0}
+    pairs = [(p, there[int(v)]) for p, v in enumerate(members) if used[p] > 0 and int(v) in there]
+    here, theirs = np.array(pairs, dtype=int).reshape(-1, 2).T
+    return here, theirs

@@ -1,0 +1,71 @@
+"""One small fit as a process of its own, to be killed: `python -m tests.interrupted FOLDER KIND`.
+
+Writes `FOLDER/result.nc`; the checkpoint is `FOLDER/partial`. Everything is kept at once, so that
+a kill at any moment finds something to resume from.
+"""
+
+import sys
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from bayesdag import fitting
+from bayesdag.methods.auto import Auto
+from bayesdag.methods.averaged import Averaged
+from bayesdag.methods.collapsed import Collapsed
+from bayesdag.runs.checkpoint import Checkpoint
+from bayesdag.scores._neural import crossfit
+from bayesdag.scores.neural import NeuralScore
+
+TINY_SCORE = NeuralScore(width=2, num_folds=2, num_starts=1, rough_steps=2, fine_steps=2)
+NEURAL = Collapsed(
+    score=TINY_SCORE,
+    num_chains=2,
+    num_warmup=10,
+    num_samples=30,
+    num_ladders=2,
+    num_temperatures=4,
+    num_starts=2,
+    max_candidates=3,
+    max_rounds=2,
+)
+LINEAR = Collapsed(num_chains=2, num_warmup=20, num_samples=40, num_ladders=2, num_starts=8)
+
+
+def curved_frame() -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    a, e = rng.normal(size=(2, 80))
+    b = np.sin(2 * a) + 0.3 * rng.normal(size=80)
+    c = a * b + 0.3 * rng.normal(size=80)
+    d = np.abs(c) + e + 0.2 * rng.normal(size=80)
+    return pd.DataFrame({"a": a, "b": b, "c": c, "d": d, "e": e})
+
+
+def wide_frame(num_columns: int = 60) -> pd.DataFrame:
+    rng = np.random.default_rng(1)
+    mixing = np.triu(rng.normal(size=(num_columns, num_columns)), 1)
+    mixing *= rng.random(mixing.shape) < 2 / num_columns
+    values = rng.normal(size=(200, num_columns)) @ np.linalg.inv(np.eye(num_columns) - mixing)
+    return pd.DataFrame(values, columns=[f"v{i}" for i in range(num_columns)])
+
+
+KINDS = {
+    "neural": (curved_frame, NEURAL),
+    "auto": (curved_frame, Auto(curved=NEURAL)),
+    "averaged": (curved_frame, Averaged((NEURAL, NEURAL))),
+    "linear": (wide_frame, LINEAR),
+}
+
+
+def main(folder: Path, kind: str) -> None:
+    make, method = KINDS[kind]
+    fitting.Checkpoint = partial(Checkpoint, every=0.0, results_every=0.0)  # pyright: ignore
+    crossfit._ROOM_ON_CPU = 50_000  # few families at once, as few are asked for
+    fitted = fitting.fit(make(), method, seed=3, checkpoint=folder / "partial")
+    fitted.save(folder / "result.nc")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), sys.argv[2])

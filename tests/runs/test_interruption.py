@@ -1,0 +1,85 @@
+"""Kill -9 at random moments of whole fits: the same command ends in the same bytes."""
+
+import hashlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+LIMIT = 900  # seconds; a busy machine is slow to start Python
+
+
+def start(folder: Path, kind: str, cache: Path) -> subprocess.Popen:
+    folder.mkdir(exist_ok=True)
+    settings = {
+        "JAX_COMPILATION_CACHE_DIR": str(cache),
+        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+    }
+    command = [sys.executable, "-m", "tests.interrupted", str(folder), kind]
+    return subprocess.Popen(command, env=os.environ | settings)
+
+
+def kept(folder: Path) -> int:
+    """Bytes of the checkpoint so far."""
+    path = folder / "partial"
+    return path.stat().st_size if path.exists() else 0
+
+
+def finished(folder: Path) -> str:
+    return hashlib.sha256((folder / "result.nc").read_bytes()).hexdigest()
+
+
+def killed(rng: np.random.Generator, folder: Path, kind: str, cache: Path, whole: int) -> bool:
+    """Start a fit and kill it at a random moment; whether it was still alive then."""
+    process = start(folder, kind, cache)
+    # A random share of what is left to be kept: a moment of the fit, however fast the machine.
+    moment = kept(folder) + rng.uniform(0, max(whole - kept(folder), 0))
+    while kept(folder) < moment and process.poll() is None:
+        time.sleep(0.005)
+    time.sleep(rng.uniform(0, 0.3))
+    alive = process.poll() is None
+    process.send_signal(signal.SIGKILL)
+    assert process.wait(LIMIT) in (0, -signal.SIGKILL)
+    return alive
+
+
+def kill_and_resume(tmp_path: Path, kind: str, num_kills: int, seed: int, most: int = 4) -> None:
+    """Kill fits at random moments until that many were killed; each ends in the same bytes.
+
+    One fit is killed `most` times at most, then left in peace.
+    """
+    rng, cache = np.random.default_rng(seed), tmp_path / "cache"
+    assert start(tmp_path / "whole", kind, cache).wait(LIMIT) == 0
+    expected, whole = finished(tmp_path / "whole"), kept(tmp_path / "whole")
+    kills = attempts = 0
+    while kills < num_kills:
+        folder, own = tmp_path / f"killed{attempts}", 0
+        attempts += 1
+        assert attempts < 5 * num_kills, "no fit lives long enough to be killed"
+        while own < min(most, num_kills - kills) and not (folder / "result.nc").exists():
+            own += killed(rng, folder, kind, cache, whole)
+        kills += own
+        if not (folder / "result.nc").exists():
+            assert start(folder, kind, cache).wait(LIMIT) == 0
+        assert finished(folder) == expected
+
+
+def test_a_neural_fit_that_is_killed_twice_ends_in_the_same_bytes(tmp_path, seed):
+    kill_and_resume(tmp_path, "neural", 2, seed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["neural", "auto"])
+def test_a_neural_fit_that_is_killed_twenty_times_ends_in_the_same_bytes(tmp_path, seed, kind):
+    kill_and_resume(tmp_path, kind, 20 if kind == "neural" else 3, seed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["linear", "averaged"])
+def test_other_engines_that_are_killed_end_in_the_same_bytes(tmp_path, seed, kind):
+    kill_and_resume(tmp_path, kind, 4, seed)
