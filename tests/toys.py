@@ -1,5 +1,7 @@
 """Small worlds with a known truth, shared by the tests."""
 
+import dataclasses
+
 import numpy as np
 import pandas as pd
 
@@ -22,4 +24,7 @@ def toy_frame(num_rows: int = 300, seed: int = 0) -> pd.DataFrame:
 def quick(name: str):
     """A method that answers in seconds: its preset "quick" where it has one."""
     method = plugins.load("methods", name)
-    return getattr(method, "PRESETS", {}).get("quick") or method()
+    found = getattr(method, "PRESETS", {}).get("quick") or method()
+    # Sixteen chains tell as much in a test as sixty-four.
+    many = getattr(found, "num_chains", 0) > 16
+    return dataclasses.replace(found, num_chains=16) if many else found

@@ -1,4 +1,4 @@
-"""Bayesian causal discovery: what causes what, and how sure can you be?
+"""Bayesian causal discovery: a posterior over causal graphs and the functions on their edges.
 
 >>> import bayesdag
 >>> "exact" in bayesdag.list_methods()

@@ -1,4 +1,4 @@
-"""How good is a posterior over graphs when the truth, or the exact posterior, is known?
+"""Measures of a posterior over graphs, where the truth or the exact posterior is known.
 
 Draws are `graphs` (s, d, d) with `weights` (s,) that sum to 1 (None: all the same);
 probabilities are (d, d) matrices over ordered pairs, whose diagonal is never looked at.

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bayesdag.bench.datasets import OriginalUnits, PublishedSet, Standardised
-from bayesdag.bench.fits import Fit
+from bayesdag.bench.fits import FitRunner
 from bayesdag.bench.judging import BINS, outcomes
 from bayesdag.bench.runners import OPPONENTS, Call, Command, Opponent
 from bayesdag.bench.suite import Trial
@@ -29,7 +29,7 @@ def trials(*seeds: int) -> list[Trial]:
 
 def test_an_exact_method_is_at_no_distance_from_itself():
     exact = Exact(num_samples=4000)
-    (found,) = Fit(exact, references={"": exact}).measure(trials(1))
+    (found,) = FitRunner(exact, references={"": exact}).measure(trials(1))
     assert found["mmd"] == found["edge_error"] == 0
     assert found["total_variation"] < 0.15  # draws, not marginals
     assert found["exact_edges"] == pytest.approx(found["expected_num_edges"])
@@ -38,7 +38,7 @@ def test_an_exact_method_is_at_no_distance_from_itself():
 
 
 def test_a_search_is_measured_beside_the_score_of_the_truth():
-    (found,) = Fit(Collapsed.PRESETS["quick"]).measure(trials(1))
+    (found,) = FitRunner(Collapsed.PRESETS["quick"]).measure(trials(1))
     assert found["above_truth"] == max(found["stages"].values())
     assert found["num_scores"] > 0
     assert {"seconds", "cpu", "memory_gb", "unsure", "auroc"} <= set(found)
@@ -47,7 +47,7 @@ def test_a_search_is_measured_beside_the_score_of_the_truth():
 @pytest.fixture(scope="module")
 def chains() -> list[dict]:
     """A short run of chains on two data sets at once."""
-    runner = Fit(SHORT, by_epoch=True)
+    runner = FitRunner(SHORT, by_epoch=True)
     assert runner.together
     return runner.measure(trials(1, 2))
 
@@ -62,7 +62,7 @@ def test_data_sets_of_one_shape_are_fitted_in_one_run_and_timed_by_step(chains):
 
 
 def test_chains_that_start_at_the_truth_and_hardly_move_are_closer_to_it(chains):
-    there = Fit(SHORT, from_truth=True).measure(trials(1, 2))
+    there = FitRunner(SHORT, from_truth=True).measure(trials(1, 2))
     for near, far in zip(there, chains, strict=True):
         assert near["ancestor_auroc"] > far["ancestor_auroc"]
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import pytest
 
 from bayesdag.bench import Part, Store, Suite, load_suite, run_suite, write_page
-from bayesdag.bench.fits import Fit
+from bayesdag.bench.fits import FitRunner
 from bayesdag.bench.running import select
 from bayesdag.bench.suite import BASELINES, Trial, describe_suites, suite_names
 from bayesdag.bench.tables import page
@@ -97,7 +97,7 @@ def test_baselines_stay_whatever_methods_are_asked_for():
     wanted = load_suite("nonlinear", "quick")
     (part,) = wanted.parts
     assert set(select(part, ["exact"], wanted)) == {"exact", *BASELINES}
-    assert select(part, ["auto"], wanted)["auto"] == Fit("auto")
+    assert select(part, ["auto"], wanted)["auto"] == FitRunner("auto")
 
 
 def test_unknown_names_are_refused_before_anything_runs(tmp_path):
@@ -132,7 +132,7 @@ def test_baselines_are_in_every_part_that_judges_graphs():
     for name in ("trivial", "linear", "nonlinear", "joint", "neural_scores"):
         judged = [p for p in load_suite(name).parts if p.name not in ("time", "exact")]
         for part in judged:
-            if any(isinstance(runner, Fit) for runner in part.runners.values()):
+            if any(isinstance(runner, FitRunner) for runner in part.runners.values()):
                 assert set(BASELINES) <= set(part.runners), (name, part.name)
 
 

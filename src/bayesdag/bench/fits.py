@@ -22,7 +22,7 @@ from bayesdag.types import Method, Monitor
 
 
 @dataclass(frozen=True)
-class Fit:
+class FitRunner:
     """Fits a method and measures what it found, how long it took and how much memory.
 
     Attributes:
@@ -108,11 +108,11 @@ def with_baselines(
     methods: Mapping[str, str | Method],
     references: Mapping[str, Method] | None = None,
     from_truth: bool = False,
-) -> dict[str, Fit]:
-    """A `Fit` of every method, and of every baseline that a result must beat."""
+) -> dict[str, FitRunner]:
+    """A `FitRunner` of every method, and of every baseline that a result must beat."""
     known = references or {}
-    fits = {name: Fit(method, known, from_truth) for name, method in methods.items()}
-    return fits | {name: Fit(name, known) for name in BASELINES}
+    fits = {name: FitRunner(method, known, from_truth) for name, method in methods.items()}
+    return fits | {name: FitRunner(name, known) for name in BASELINES}
 
 
 def peak_memory() -> float:

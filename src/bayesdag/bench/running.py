@@ -8,7 +8,7 @@ from typing import Any
 
 from bayesdag import plugins
 from bayesdag.bench.cells import Cell, Store
-from bayesdag.bench.fits import Fit
+from bayesdag.bench.fits import FitRunner
 from bayesdag.bench.suite import BASELINES, Part, Runner, Suite, Trial
 from bayesdag.bench.worker import Outcome, Worker
 from bayesdag.errors import InputError
@@ -64,9 +64,9 @@ def select(part: Part, methods: Sequence[str], suite: Suite) -> dict[str, Runner
     in_tables = {name for one in suite.parts for name in one.runners}
     _refuse_unknown("method", methods, [*in_tables, *plugins.names("methods")])
     kept = {n: r for n, r in part.runners.items() if n in methods or n in BASELINES}
-    judged = any(isinstance(runner, Fit) for runner in part.runners.values())
+    judged = any(isinstance(runner, FitRunner) for runner in part.runners.values())
     others = [name for name in methods if name not in in_tables] if judged else []
-    return {**{name: Fit(name) for name in others}, **kept}
+    return {**{name: FitRunner(name) for name in others}, **kept}
 
 
 def _refuse_unknown(kind: str, asked: Sequence[str], known: Sequence[str]) -> None:
@@ -119,7 +119,7 @@ def _stored(
 
 def _settings(runner: Runner) -> dict[str, Any]:
     """All settings, with those of a method that is given by its name."""
-    if not isinstance(runner, Fit):
+    if not isinstance(runner, FitRunner):
         return asdict(runner)  # pyright: ignore[reportArgumentType]
     options = {"from_truth": runner.from_truth, "by_epoch": runner.by_epoch}
     chosen = {name: value for name, value in options.items() if value}

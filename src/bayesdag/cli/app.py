@@ -50,7 +50,7 @@ def bayesdag(
         ),
     ] = False,
 ) -> None:
-    """Bayesian causal discovery: what causes what, and how sure can you be?"""
+    """Bayesian causal discovery: what causes what, and how certain that is."""
     del version
 
 

@@ -1,4 +1,4 @@
-"""Where the truth is known: is the best graph found worth as much as the true one?"""
+"""The log score of the best graph found beside that of the true one, where it is known."""
 
 import csv
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Is a column, up to the rounding of the numbers as stored, a function of others?
+"""Columns that are, up to the rounding of the numbers as stored, functions of others.
 
 A regression is called exact when what it leaves is no larger than rounding can explain. What
 is left is measured on rows that had no part in the fit (leave-one-out residuals), and a fit
@@ -24,7 +24,7 @@ LEAST_EVIDENCE = 20.0
 _DECIMALS = tuple(range(-6, 11))
 
 
-class Fit(NamedTuple):
+class LeastSquaresFit(NamedTuple):
     """A regression and what it leaves.
 
     Attributes:
@@ -61,7 +61,7 @@ def _is_decimal(x: np.ndarray, decimals: int) -> bool:
     return bool(close.all() and np.abs(steps).max() < 1e14)
 
 
-def least_squares(design: Float[np.ndarray, "n k"], y: Float[np.ndarray, " n"]) -> Fit:
+def least_squares(design: Float[np.ndarray, "n k"], y: Float[np.ndarray, " n"]) -> LeastSquaresFit:
     """Ordinary least squares with an intercept; redundant columns share their weight."""
     whole = np.column_stack([np.ones(len(y)), design])
     left, size, right = np.linalg.svd(whole, full_matrices=False)
@@ -73,10 +73,10 @@ def least_squares(design: Float[np.ndarray, "n k"], y: Float[np.ndarray, " n"]) 
     spread = np.sqrt(residual @ residual / max(num_free, 1))
     leverage = np.minimum((left**2).sum(axis=1), 1 - 1e-9)
     error = spread * np.sqrt((inverse**2).sum(axis=1))
-    return Fit(inverse @ along, error, residual / (1 - leverage), num_free)
+    return LeastSquaresFit(inverse @ along, error, residual / (1 - leverage), num_free)
 
 
-def is_exact(fit: Fit, y: Float[np.ndarray, " n"], rounding: float) -> bool:
+def is_exact(fit: LeastSquaresFit, y: Float[np.ndarray, " n"], rounding: float) -> bool:
     """Whether what is left of y is no more than rounding leaves: on average, and typically.
 
     A few outliers make the variance of a column, and any fit that reaches them looks good on
@@ -95,7 +95,7 @@ def is_exact(fit: Fit, y: Float[np.ndarray, " n"], rounding: float) -> bool:
 
 
 def beats_chance(
-    fit: Fit, y: Float[np.ndarray, " n"], unit: float, rounding: float, log_looks: float
+    fit: LeastSquaresFit, y: Float[np.ndarray, " n"], unit: float, rounding: float, log_looks: float
 ) -> bool:
     """Whether the rows that were predicted are too many for a coincidence.
 

@@ -1,4 +1,4 @@
-"""Which columns are curved functions of one, two or three others, without any noise?
+"""Columns that are nonlinear functions of one, two or three others, without any noise.
 
 Quadratic functions of up to three columns are found by regression; any function of a single
 column by looking whether neighbours in it are neighbours in the other, too.
@@ -13,7 +13,7 @@ from jaxtyping import Bool, Float
 from scipy.special import gammaln
 
 from bayesdag.data import _exact_fit
-from bayesdag.data._exact_fit import Fit
+from bayesdag.data._exact_fit import LeastSquaresFit
 
 _ROWS_TO_CHOOSE, _ROWS_TO_TEST, _ROWS_TO_SORT = 80, 1000, 1000
 _MOST_PREDICTORS = 3
@@ -69,7 +69,7 @@ def monomials(x: Float[np.ndarray, "... k"]) -> Float[np.ndarray, "... q"]:
     return np.concatenate([x, x[..., first] * x[..., second]], axis=-1)
 
 
-def polynomial(x: Float[np.ndarray, "n k"], y: Float[np.ndarray, " n"]) -> Fit:
+def polynomial(x: Float[np.ndarray, "n k"], y: Float[np.ndarray, " n"]) -> LeastSquaresFit:
     """Regression on all monomials, in the order of `monomials`."""
     return _exact_fit.least_squares(monomials(x), y)
 

@@ -1,4 +1,4 @@
-"""Which columns, or their logarithms, are linear combinations of one another?
+"""Columns that are, or whose logarithms are, linear combinations of one another.
 
 Pivoted QR finds how many columns are redundant; each of these is written in terms of the
 others, and whatever is not needed is left out: the smallest sets within which every column
@@ -13,7 +13,7 @@ from jaxtyping import Float
 from scipy import linalg
 
 from bayesdag.data import _exact_fit
-from bayesdag.data._exact_fit import Fit
+from bayesdag.data._exact_fit import LeastSquaresFit
 
 # Rows that are looked at to decide which columns belong together.
 _MOST_ROWS = 2000
@@ -171,7 +171,7 @@ def _is_exact_if_simple(table: Columns, target: int, others: Sequence[int]) -> C
     return None
 
 
-def _beats_chance(table: Columns, fit: Fit, target: int, rounding: float) -> bool:
+def _beats_chance(table: Columns, fit: LeastSquaresFit, target: int, rounding: float) -> bool:
     log_looks = len(fit.weights) * np.log(table.values.shape[1])
     y, unit = table.values[:, target], float(table.units[:, target].min())
     return _exact_fit.beats_chance(fit, y, unit, rounding, log_looks)

@@ -146,7 +146,7 @@ def check_rows(data: Dataset, needed: int, method_name: str) -> None:
 
 
 def describe_sortability(data: Dataset) -> str:
-    """In words: could the scales of the columns alone give away their order?"""
+    """In words: whether the scales of the columns alone give away their order."""
     return _words(data, data.values.std(axis=0), sortability.r_squared(data.values))
 
 

@@ -1,4 +1,4 @@
-"""Which columns determine one another, up to rounding?
+"""Columns that determine one another, up to rounding.
 
 Totals, shares, products, ratios and recoded columns are everyday data. Where s = a + b, any
 two of the three tell the third, so that the data cannot say which of them is computed from

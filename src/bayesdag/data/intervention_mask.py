@@ -1,4 +1,4 @@
-"""Which cells of a table were set by an experimenter?
+"""The cells of a table that were set by an experimenter.
 
 People write this down in two ways: a table of yes and no in the shape of the data, or one
 entry a row that names what was set in it. Both become one mask. Rows are counted from 1.

@@ -1,4 +1,4 @@
-"""Does a column hold numbers, and if not, what does it hold and what is to be done?"""
+"""Columns of numbers; of any other, what it holds and what to do about it."""
 
 import datetime
 import re

@@ -1,4 +1,4 @@
-"""Could a method find the order of the variables from their scale alone?
+"""Sortability: how far the scale of the variables alone gives away their order.
 
 In simulated data effects often vary more than their causes and are better predicted from
 the rest. A method that sorts by either looks clever there and fails on data in other units.

@@ -1,4 +1,4 @@
-"""How does what people have become a table with names?
+"""Tables with column names from frames, arrays and files.
 
 Files are read by pandas; everything it would guess in silence (an index, repeated names,
 a separator) is decided here, exactly or with a word to the user.

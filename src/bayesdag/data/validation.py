@@ -1,4 +1,4 @@
-"""Is this table fit for causal discovery, and if not, what is to be done?
+"""Checks of a table before causal discovery, each with what to do about a failure.
 
 Refusals are for data from which no method could learn; warnings are for data that can be
 used but that a careful analyst would look at first. Rows are counted from 1.

@@ -1,4 +1,4 @@
-"""Which data sets are there, and how large is each?"""
+"""The catalogue of data sets: what each is, and how large."""
 
 from typing import NamedTuple
 

@@ -1,4 +1,4 @@
-"""A structural causal model whose functions are known: what would nature answer?"""
+"""A structural causal model whose functions are known: the truth of simulated data."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""The empty graph: what does a method gain over claiming nothing at all?"""
+"""The empty graph: the baseline that claims nothing."""
 
 from dataclasses import dataclass
 

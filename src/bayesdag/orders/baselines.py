@@ -1,4 +1,4 @@
-"""Given an order, or a graph, what do the graph and its functions look like?
+"""Graphs and functions by linear regression, given an order or a graph.
 
 Shared by the baselines, which differ only in where the order comes from.
 """

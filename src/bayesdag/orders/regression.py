@@ -1,4 +1,4 @@
-"""Which of the variables before it does a node need? Linear regression with BIC.
+"""Parents of a node among the variables before it: linear regression with BIC.
 
 Works from sums of squares and products alone, so that the cost does not grow with the number
 of rows: a stepwise search updates one small matrix with the sweep operator.

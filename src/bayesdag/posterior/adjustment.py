@@ -1,4 +1,4 @@
-"""Which variables must be held fixed to read a causal effect off observational data?
+"""Adjustment sets: variables to hold fixed to read an effect off observational data.
 
 A set is valid in a graph when it meets the generalised adjustment criterion, which is sound
 and complete: regressing the outcome on the cause and the set then gives the total effect.

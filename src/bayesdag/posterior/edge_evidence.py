@@ -1,4 +1,4 @@
-"""How strong is the evidence for an edge that is in every draw?
+"""The strength of the evidence for an edge that is in every draw.
 
 Draws cannot rank edges that all of them have. The functions can: without one cause, its
 variable would be explained less well, and n rows would lose log likelihood.

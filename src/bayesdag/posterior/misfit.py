@@ -1,4 +1,4 @@
-"""How much better could the noise of one variable be described, in nats per row?
+"""Misfit: how much better the noise of a variable could be described, in nats per row.
 
 Every residual is turned into its probability u under the stated noise (the probability integral
 transform), which is uniform when the model is right and independent of every non-descendant.
@@ -28,7 +28,7 @@ Uniforms = Float[np.ndarray, "s n"]
 Folds = Int[np.ndarray, " n"]
 
 
-class Gain(NamedTuple):
+class DensityGain(NamedTuple):
     """Held-out log likelihood gained, in nats per row, and its standard error."""
 
     value: float
@@ -57,13 +57,13 @@ class Dependence(NamedTuple):
         spread: whether it is the spread of the residuals that depends on it, not their mean.
     """
 
-    gain: Gain
+    gain: DensityGain
     suspect: int
     on_residual: bool
     spread: bool
 
 
-def shape_gain(u: Uniforms, folds: Folds) -> Gain:
+def shape_gain(u: Uniforms, folds: Folds) -> DensityGain:
     """What another noise density, the same for all rows, would gain; averaged over draws."""
     everywhere = np.ones((NUM_FOLDS, len(u)), dtype=bool)
     bins = np.zeros((NUM_FOLDS, *u.shape), dtype=int)
@@ -161,7 +161,7 @@ def _cross_fitted(
     psi: Float[np.ndarray, "v m"],
     folds: Folds,
     counts: Bool[np.ndarray, "f s"],
-) -> Gain:
+) -> DensityGain:
     """Held-out gain of the density exp(Σ θ_am phi_a(u) psi_m(bin)) / Z(bin)."""
     num_draws, num_rows = phi.shape[1:]
     by_row, by_draw = np.zeros(num_rows), np.zeros(num_draws)
@@ -176,7 +176,7 @@ def _cross_fitted(
         by_row[test] = gain.mean(axis=0)
         by_draw += gain.sum(axis=1) / num_rows
     variance = by_row.var() / num_rows + by_draw.var() / num_draws
-    return Gain(float(by_row.mean()), float(np.sqrt(variance)))
+    return DensityGain(float(by_row.mean()), float(np.sqrt(variance)))
 
 
 def _fit_tilt(

@@ -1,4 +1,4 @@
-"""Which way do the logits of the masks have to move? Estimates of ∇ log E[p(D|W)].
+"""Estimates of the gradient of the mask logits, ∇ log E[p(D|W)].
 
 The expectation is over W ~ p(W|W̃) and factors over the nodes, because given an order and the
 functions a node's likelihood depends on its own column of W alone. So every estimate is made

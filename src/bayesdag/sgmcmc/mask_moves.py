@@ -1,4 +1,4 @@
-"""How do the masks and their logits move, given an order? Two answers, both for one chain.
+"""Moves of the masks and their logits given an order: two kinds, both for one chain.
 
 `AveragedMasks` is the paper's Algorithm 2: fresh masks at every step, SG-MCMC on the logits. Its
 weakness is built in. A slope in W̃ is at most 1, a single edge is a single observation of its

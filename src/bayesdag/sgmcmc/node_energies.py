@@ -1,4 +1,4 @@
-"""What does one column of a graph cost? U taken apart by node, for moves of single columns.
+"""U taken apart by node: the cost of one column of a graph, for moves of single columns.
 
 Given an order, the functions and the density component of the structure prior, U is a sum
 over nodes in which each term depends on one column of the graph. The component is therefore

@@ -1,4 +1,4 @@
-"""How can an order change by Metropolis' rule, and take mask and functions along?
+"""Metropolis moves of the order that take mask and functions along.
 
 Neighbours in the order are exchanged, half of them at once: only the edge between the two
 depends on who comes first, so a pair is accepted or refused by two columns of the graph. Every

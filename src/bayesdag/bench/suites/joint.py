@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from bayesdag.bench.datasets import OriginalUnits
-from bayesdag.bench.fits import Fit, with_baselines
+from bayesdag.bench.fits import FitRunner, with_baselines
 from bayesdag.bench.runners import Call
 from bayesdag.bench.suite import Part, Size, Suite, Table, Trial, trials
 from bayesdag.datasets.synthetic import Synthetic
@@ -165,7 +165,7 @@ def _step_time(size: Size) -> Part:
     short = {"num_warmup": 30 if size == "paper" else 3, "num_samples": 1, "thinning": 1}
     found = engines(**short)
     only = (VI, PRINTED, FLIPS, SWAPS, DEFAULT) if size == "paper" else (VI,)
-    runners = {name: Fit(found[name]) for name in only}
+    runners = {name: FitRunner(found[name]) for name in only}
     made = Synthetic(num_train=5000, num_test=0)
     return Part("time", (Trial({"d": 10}, 0, made),), runners, one_thread=True)
 

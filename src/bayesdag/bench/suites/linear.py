@@ -1,6 +1,6 @@
 """Linear data, unequal noise: who finds the graph, in what time, how close to exact."""
 
-from bayesdag.bench.fits import Fit, with_baselines
+from bayesdag.bench.fits import FitRunner, with_baselines
 from bayesdag.bench.runners import Opponent
 from bayesdag.bench.suite import Part, Size, Suite, Table, Trial, trials
 from bayesdag.datasets.synthetic import Synthetic
@@ -44,7 +44,7 @@ def build(size: Size) -> Suite:
     ours, theirs = _compared(size)
     method = SAMPLED[size]
     reference = Exact(method.score, method.prior, method.order_modular)
-    exact = {"collapsed": Fit(method, references={"": reference})}
+    exact = {"collapsed": FitRunner(method, references={"": reference})}
     return Suite(
         title="Linear data",
         caption=CAPTION,

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from bayesdag.bench.datasets import PublishedSet
-from bayesdag.bench.fits import Fit
+from bayesdag.bench.fits import FitRunner
 from bayesdag.bench.suite import Part, Size, Suite, Table, Trial, trials
 from bayesdag.datasets.synthetic import Synthetic
 from bayesdag.methods.bayesdag import BayesDAG
@@ -66,7 +66,7 @@ def _curves() -> list[Part]:
         method = replace(
             published, num_warmup=epoch, thinning=EVERY * epoch, num_samples=EPOCHS // EVERY
         )
-        runners = {"ours": Fit(method, by_epoch=True)}
+        runners = {"ours": FitRunner(method, by_epoch=True)}
         setting = {"data": data, "moves": "0"}
         found.append(Part("curve", tuple(trials(setting, PublishedSet(data), range(3))), runners))
     return found
@@ -78,7 +78,7 @@ def _step(size: Size) -> Part:
     made = [Trial({"d": d}, 0, Synthetic(num_variables=d, num_test=0)) for d in sizes]
     steps = 20 if size == "paper" else 3
     runners: dict[str, Any] = {
-        f"ours, {passes} pass{'es' * (passes > 1)}": Fit(
+        f"ours, {passes} pass{'es' * (passes > 1)}": FitRunner(
             BayesDAG(passes=passes, num_warmup=steps, num_samples=1, thinning=1)
         )
         for passes in ((2, 1) if size == "paper" else (1,))
@@ -98,7 +98,7 @@ def _device(size: Size) -> Part:
             Trial({"variables": d}, 900, Synthetic(num_variables=d, num_test=0))
             for d in (30, 50, 70, 100)
         ]
-    return Part("device", tuple(made), {"bayesdag": Fit(method)}, fresh=True)
+    return Part("device", tuple(made), {"bayesdag": FitRunner(method)}, fresh=True)
 
 
 def _distance() -> Part:
@@ -112,7 +112,7 @@ def _distance() -> Part:
         "temperature 1": warm,
         "published preset": BayesDAG.PRESETS["paper-linear-er5"],
     }
-    runners = {name: Fit(method, references=references) for name, method in methods.items()}
+    runners = {name: FitRunner(method, references=references) for name, method in methods.items()}
     made = [
         trial
         for number in (5, 6, 7)

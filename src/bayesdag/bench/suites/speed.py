@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from bayesdag.bench.fits import Fit
+from bayesdag.bench.fits import FitRunner
 from bayesdag.bench.runners import Call, Command
 from bayesdag.bench.suite import Part, Size, Suite, Table, Trial
 from bayesdag.datasets.synthetic import Synthetic
@@ -27,12 +27,12 @@ def build(size: Size) -> Suite:
     few, many, draws = (5, 8, 20) if quick else (50, 100, 250)
     collapsed = Collapsed.PRESETS["quick"] if quick else Collapsed()
     fits: dict[str, tuple[Any, Synthetic]] = {
-        "exact, 5 variables, 500 rows": (Fit("exact"), _linear(5, 500)),
+        "exact, 5 variables, 500 rows": (FitRunner("exact"), _linear(5, 500)),
     }
     if not quick:
         fits |= {
-            "exact, 12 variables, 500 rows": (Fit("exact"), _linear(12, 500)),
-            "collapsed, 20 variables, 1000 rows": (Fit(collapsed), _linear(20, 1000)),
+            "exact, 12 variables, 500 rows": (FitRunner("exact"), _linear(12, 500)),
+            "collapsed, 20 variables, 1000 rows": (FitRunner(collapsed), _linear(20, 1000)),
         }
     return Suite(
         title="Speed",

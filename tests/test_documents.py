@@ -1,0 +1,111 @@
+"""Everything that the documents tell a reader to type works, and every path in them exists."""
+
+import re
+import shlex
+import shutil
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from bayesdag.cli.app import app
+from bayesdag.knowledge import Knowledge
+from tests.toys import toy_frame
+
+ROOT = Path(__file__).parents[1]
+DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+every_document = pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder with the tables that the documents mention, which commands start in."""
+    example = ROOT / "src/bayesdag/datasets/files/greenhouse.csv"
+    shutil.copy(example, tmp_path / "greenhouse.csv")
+    cells().to_csv(tmp_path / "cells.csv", index=False)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+    return tmp_path
+
+
+def cells() -> pd.DataFrame:
+    return toy_frame(200).set_axis(["Raf", "Mek", "Erk", "Akt"], axis=1)
+
+
+def blocks(path: Path) -> list[tuple[str, str]]:
+    """Language and text of every fenced block."""
+    return BLOCK.findall(path.read_text())
+
+
+def run(line: str) -> str:
+    """What a command prints; anything but success fails the test."""
+    words = shlex.split(line, comments=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("default")
+        done = CliRunner().invoke(app, words[1:])
+    assert done.exit_code == 0, f"{line}\n{done.output}"
+    return done.output
+
+
+def is_printed(line: str, printed: str) -> bool:
+    """Whether some printed line has the same words, and numbers that are nearly the same."""
+    return any(is_like(line.split(), other.split()) for other in printed.splitlines())
+
+
+def is_like(words: list[str], others: list[str]) -> bool:
+    if len(words) != len(others):
+        return False
+    numbers = re.compile(r"-?\d+(\.\d+)?(e-?\d+)?")
+    return all(
+        abs(float(word) - float(other)) < 0.02
+        if numbers.fullmatch(word) and numbers.fullmatch(other)
+        else word == other
+        for word, other in zip(words, others, strict=True)
+    )
+
+
+@every_document
+def test_commands_and_code_in_documents_run_and_print_what_they_show(path, folder):
+    printed = ""
+    for language, text in blocks(path):
+        if language == "python":
+            exec(compile(text, str(path), "exec"), {"frame": cells()})
+        elif language == "yaml":
+            read_knowledge(text, folder)
+        elif text.startswith("bayesdag "):
+            printed = "".join(run(line) for line in text.splitlines())
+        elif not text.startswith("make "):
+            missing = [line for line in text.splitlines() if not is_printed(line, printed)]
+            assert missing == [], f"{path.name} shows what is not printed:\n{printed}"
+
+
+def read_knowledge(text: str, folder: Path) -> None:
+    """A block that begins with its file's name is that file; any other is read as it is."""
+    name = re.match(r"# (\S+\.yaml)\n", text)
+    file = folder / (name[1] if name else "knowledge.yaml")
+    file.write_text(text)
+    assert Knowledge.read(file) != Knowledge()
+
+
+@every_document
+def test_every_make_target_in_documents_exists(path):
+    targets = set(re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    for _, text in blocks(path):
+        assert set(re.findall(r"^make (\w+)", text, re.MULTILINE)) <= targets
+
+
+@pytest.mark.parametrize("path", [*DOCUMENTS, ROOT / "CONTRIBUTING.md"], ids=lambda path: path.name)
+def test_every_module_that_a_document_names_exists(path):
+    named = set(re.findall(r"`([\w/]+\.py)`", path.read_text())) - {"foo.py"}
+    homes = (ROOT, ROOT / "src/bayesdag")
+    missing = {n for n in named if "foo" not in n and not any((h / n).is_file() for h in homes)}
+    assert missing == set()
+
+
+def test_the_blocks_are_found():
+    assert sum(len(blocks(path)) for path in DOCUMENTS) > 10
+    assert np.isfinite(cells().to_numpy()).all()
