@@ -234,5 +234,6 @@ def _num_draws(method: Any) -> int:
     if not dataclasses.is_dataclass(method):
         return 0
     inner = (getattr(method, field.name) for field in dataclasses.fields(method))
-    own = getattr(method, "num_chains", 1) * getattr(method, "num_samples", 0)
+    # None: the number is left to the method that is chosen.
+    own = getattr(method, "num_chains", 1) * (getattr(method, "num_samples", 0) or 0)
     return max(own, getattr(method, "num_bags", 1) * max(map(_num_draws, inner), default=0))
