@@ -91,7 +91,7 @@ class Heteroscedastic(Protocol):
 
 @runtime_checkable
 class Noise(Protocol):
-    """Density of the residuals, one independent component a variable."""
+    """Density of the residuals, one independent component per variable."""
 
     def init(self, key: Key, d: int) -> Params:
         """Parameters at the start of a chain."""
