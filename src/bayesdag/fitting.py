@@ -24,7 +24,7 @@ from bayesdag.random import key_of
 from bayesdag.runs import durations
 from bayesdag.runs.checkpoint import Checkpoint, MemoryJournal, MonitorGroup
 from bayesdag.runs.progress import progress_report
-from bayesdag.types import Method, Monitor
+from bayesdag.types import Method, Monitor, SamplingMethod
 
 DEFAULT_METHOD = "auto"
 
@@ -103,8 +103,7 @@ def extend(
     told = posterior.provenance
     method = plugins.from_configuration(told["method"], "methods")
     dataset = _as_fitted(posterior, data)
-    _refuse_to_extend(posterior, method)
-    longer = _longer(posterior, method, num_samples)
+    longer = _longer(posterior, _extendable(posterior, method), num_samples)
     said, journal = Knowledge.read(told["knowledge"]), MemoryJournal(posterior.state)
     with _watched(monitor, progress) as watch:
         return _run(longer, dataset, said, told["seed"], checkpoint, watch, journal)
@@ -237,25 +236,27 @@ def check(method: Method, data: Dataset, knowledge: Constraints) -> None:
     _derivations.check(method, name, data)
 
 
-def _longer(posterior: Posterior, method: Any, num_samples: int) -> Method:
-    """The method with that many more draws; one that leaves their number to another says None."""
+def _longer(posterior: Posterior, method: SamplingMethod, num_samples: int) -> Method:
+    """The method with that many more draws."""
     now = posterior.num_draws if method.num_samples is None else method.num_samples
-    return dataclasses.replace(method, num_samples=now + num_samples)
+    return dataclasses.replace(method, num_samples=now + num_samples)  # pyright: ignore
 
 
-def _refuse_to_extend(posterior: Posterior, method: Any) -> None:
+def _extendable(posterior: Posterior, method: Method) -> SamplingMethod:
+    """The method, unless nothing can be added to its draws."""
     name = name_of(method)
     if not isinstance(posterior.provenance["seed"], int):
         raise InputError("a merged result cannot be extended; extend its parts and merge again")
-    if not hasattr(method, "num_samples"):
+    if not isinstance(method, SamplingMethod):
         raise InputError(f"method {name!r} has no num_samples: there is nothing to add")
     chosen = posterior.provenance.get("chosen")
-    chains = plugins.from_configuration(chosen) if chosen else method
+    chains = plugins.from_configuration(chosen, "methods") if chosen else method
     if posterior.state is None and hasattr(chains, "num_warmup"):
         raise InputError(
             f"this result of {name!r} kept no state to go on from; fit again with "
             "keep_state=True, or with another seed and merge the two"
         )
+    return method
 
 
 @contextmanager
@@ -280,7 +281,7 @@ def _supported_constraints(name: str) -> frozenset[str]:
     return plugins.load("methods", name)().supported_constraints
 
 
-def _preset(method: Any, name: str, preset: str) -> Method:
+def _preset(method: type[Method], name: str, preset: str) -> Method:
     presets = getattr(method, "PRESETS", {})
     if preset not in presets:
         raise InputError(

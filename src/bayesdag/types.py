@@ -376,3 +376,13 @@ class Method(Protocol):
     def __call__(self, key: Key, data: Any, knowledge: Any, monitor: Monitor | None) -> Any:
         """The posterior; `knowledge` is bound to the data's columns (`Constraints`)."""
         ...
+
+
+@runtime_checkable
+class SamplingMethod(Method, Protocol):
+    """A method whose number of draws is a setting; None leaves it to another method."""
+
+    @property
+    def num_samples(self) -> int | None:
+        """Draws of each chain."""
+        ...

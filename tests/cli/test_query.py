@@ -136,13 +136,19 @@ def test_runs_are_merged_and_extended(bayesdag):
     [
         ("effect seed0.nc --cause rian --outcome crop", "did you mean 'rain'"),
         ("effect seed0.nc --cause rain --outcome crop --given x", "--given takes name=number"),
-        ("effect seed0.nc --cause rain --outcome crop --prob 2", "between 0 and 1, not at 2"),
-        ("effect seed0.nc --cause rain --outcome crop --num-rows 0", "num_rows is 0"),
+        (
+            "effect seed0.nc --cause rain --outcome crop --prob 2",
+            "--prob is 2; it must lie",
+        ),
+        (
+            "effect seed0.nc --cause rain --outcome crop --num-rows 0",
+            "Invalid value for '--num-rows'",
+        ),
         (
             "effect seed0.nc --cause rain --outcome crop --values 0 1e99",
-            "rain = 1e+99 is too large",
+            "'rain' cannot be 1e+99, which is too far from the data",
         ),
-        ("experiment seed0.nc --num-rows 0", "num_rows is 0"),
+        ("experiment seed0.nc --num-rows 0", "value for '--num-rows'"),
         ("experiment seed0.nc --cost rain=cheap", "--cost takes name=number"),
         ("experiment seed0.nc --candidate fog", "no column is called 'fog'"),
         ("export seed0.nc --out x.pdf", "no format is called 'pdf'"),

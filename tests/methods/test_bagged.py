@@ -2,12 +2,14 @@
 
 import dataclasses
 
+import jax
 import numpy as np
 import pytest
 
 from bayesdag import fit, read
 from bayesdag.data import Dataset
 from bayesdag.errors import InputError
+from bayesdag.knowledge import Constraints
 from bayesdag.methods import bagged
 from bayesdag.methods.bagged import Bagged
 from bayesdag.methods.empty import Empty
@@ -57,8 +59,10 @@ def test_a_method_that_other_rows_would_sway_is_not_sure_in_bags():
     values = np.random.default_rng(0).normal(size=(200, 2))
     values[:, 0] -= values[:, 0].mean() - 0.01
     data = Dataset(values, ("a", "b"))
-    assert fit(data, Sure()).edge_matrix()[0, 1] == 1
-    assert 0.2 < fit(data, Bagged(Sure(), num_bags=30)).edge_matrix()[0, 1] < 0.9
+    key, free = jax.random.key(0), Constraints.free(data.names)
+    assert Sure()(key, data, free, None).edge_matrix()[0, 1] == 1
+    bagged = Bagged(Sure(), num_bags=30)(key, data, free, None)
+    assert 0.2 < bagged.edge_matrix()[0, 1] < 0.9
 
 
 def test_one_bag_is_refused():

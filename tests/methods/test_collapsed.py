@@ -168,7 +168,7 @@ def test_re_weighting_counts_each_graph_once():
 def test_prior_and_model_are_stated_in_words():
     method = dataclasses.replace(QUICK, order_modular=False)
     provenance = fit(few_rows(), method, seed=1).provenance
-    assert provenance["prior"].startswith("graph-modular: unknown edge density")
+    assert provenance["prior"].startswith("graph-modular: edge probability marginalised")
     assert "BGe" in provenance["model"]
     assert any("effective draws" in note for note in provenance["notes"])
 

@@ -16,8 +16,10 @@ from bayesdag.bench.judging import against_exact, against_truth, by_draw
 from bayesdag.bench.monitors import RunClock, StartAt, Watch
 from bayesdag.bench.suite import BASELINES, Trial
 from bayesdag.datasets import Benchmark
+from bayesdag.errors import InputError
 from bayesdag.knowledge import Constraints
 from bayesdag.posterior import Posterior
+from bayesdag.sgmcmc.engine import Engine
 from bayesdag.types import Method, Monitor
 
 
@@ -80,7 +82,9 @@ class FitRunner:
     def _fit_many(
         self, trials: list[Trial], sources: list[Benchmark], clock: RunClock
     ) -> list[Posterior]:
-        method: Any = self.built()
+        method = self.built()
+        if not isinstance(method, Engine):
+            raise InputError(f"{type(method).__name__} fits one data set at a time")
         datasets = [source.train for source in sources]
         keys = jnp.stack([jax.random.key(trial.seed) for trial in trials])
         free = Constraints.free(datasets[0].names)
@@ -98,9 +102,10 @@ class FitRunner:
         for name, method in self.references.items():
             measures |= against_exact(name, method, posterior, source.train)
         if self.by_epoch:
-            method: Any = self.built()
-            epoch = -(-source.train.num_rows // method.batch_size)
-            measures["series"] = by_draw(posterior, source, method, epoch)
+            engine = self.built()
+            assert isinstance(engine, Engine), "only the paper's engines count epochs"
+            epoch = -(-source.train.num_rows // engine.batch_size)
+            measures["series"] = by_draw(posterior, source, engine, epoch)
         return measures
 
 

@@ -12,6 +12,7 @@ from bayesdag.datasets import Benchmark
 from bayesdag.knowledge import Constraints
 from bayesdag.methods.exact import Exact
 from bayesdag.posterior import Posterior
+from bayesdag.sgmcmc.engine import Engine
 from bayesdag.types import Method
 
 # Bins of edge probabilities; calibration is judged between the first and the last but one.
@@ -93,7 +94,7 @@ def against_exact(
 
 
 def by_draw(
-    posterior: Posterior, source: Benchmark, method: Any, steps_per_epoch: int
+    posterior: Posterior, source: Benchmark, method: Engine, steps_per_epoch: int
 ) -> list[dict[str, int | float]]:
     """What all chains held at every draw, by the epoch at which they held it."""
     rows = []

@@ -21,6 +21,7 @@ from bayesdag.cli.output import say
 
 if TYPE_CHECKING:
     from bayesdag.posterior import Posterior
+    from bayesdag.types import Method
 
 
 def produced(
@@ -98,7 +99,7 @@ def extended(out: Path, shorter: "Posterior", num_samples: int) -> "Posterior | 
     return found
 
 
-def expected_bytes(method: Any, num_variables: int) -> int:
+def expected_bytes(method: "Method", num_variables: int) -> int:
     """A rough upper estimate of a result's size: graphs and functions of all draws.
 
     Linear results take 30 to 40 bytes per draw and variable, neural ones 80 and, with many
@@ -227,12 +228,13 @@ def _uncounted(posterior: "Posterior") -> dict[str, Any]:
     return strip(json.loads(json.dumps(posterior.provenance.get("method", {}))))
 
 
-def _num_draws(method: Any) -> int:
+def _num_draws(method: object) -> int:
     """Most draws that a method, or one of those it is made of, keeps."""
     if isinstance(method, tuple):
         return sum(map(_num_draws, method))
     if not dataclasses.is_dataclass(method):
         return 0
     inner = (getattr(method, field.name) for field in dataclasses.fields(method))
-    own = getattr(method, "num_chains", 1) * getattr(method, "num_samples", 0)
+    # None: the number is left to the method that is chosen.
+    own = getattr(method, "num_chains", 1) * (getattr(method, "num_samples", 0) or 0)
     return max(own, getattr(method, "num_bags", 1) * max(map(_num_draws, inner), default=0))

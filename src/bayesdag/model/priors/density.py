@@ -38,7 +38,7 @@ class DensityGrid:
 
     def describe(self) -> str:
         """The prior in words."""
-        return f"unknown edge density, {self.num} values up to one half equally probable"
+        return f"edge probability marginalised over a log grid of {self.num} values up to one half"
 
 
 build = DensityGrid
