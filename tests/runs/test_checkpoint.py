@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from bayesdag.errors import FileFormatError
+from bayesdag.errors import FileFormatError, WriteError
 from bayesdag.runs import checkpoint, journal
 from bayesdag.runs.checkpoint import (
     Checkpoint,
@@ -152,9 +152,13 @@ def test_a_folder_and_a_full_disk_are_refused_in_words(tmp_path, monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device")
 
+    run = group(eager(tmp_path / "a"))
+    run.chunk(1, 9, state(1), {})
     monkeypatch.setattr(checkpoint.os, "fsync", full)
-    with pytest.raises(FileFormatError, match="No space left on device; make room"):
-        group(eager(tmp_path / "a")).chunk(1, 2, state(1), {})
+    with pytest.raises(WriteError, match="No space left on device; make room"):
+        run.chunk(2, 9, state(2), {})
+    with pytest.raises(WriteError, match="the disk is full"):  # at its first write
+        group(eager(tmp_path / "b")).chunk(1, 9, state(1), {})
 
 
 def test_states_are_kept_now_and_then_and_at_the_end(tmp_path):

@@ -4,6 +4,8 @@ import dataclasses
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+import numpy as np
+
 from bayesdag import plugins
 from bayesdag.data import Dataset
 from bayesdag.data.linearity import Linearity, linearity
@@ -12,8 +14,9 @@ from bayesdag.methods.collapsed import Collapsed
 from bayesdag.methods.exact import Exact
 from bayesdag.posterior import Posterior
 from bayesdag.runs import durations
+from bayesdag.runs.checkpoint import recorder_of
 from bayesdag.sgmcmc.chains import on_cpu
-from bayesdag.types import ExactDependence, Key, Monitor
+from bayesdag.types import ExactDependence, Key, Monitor, Recorder
 
 
 @dataclass(frozen=True)
@@ -55,7 +58,7 @@ class Auto:
         self, key: Key, data: Dataset, knowledge: Constraints, monitor: Monitor | None
     ) -> Posterior:
         """The posterior of the method that suits the data."""
-        found = linearity(data)
+        found = _recalled_linearity(recorder_of(monitor), data)
         chosen, notes = self.choose(data.num_variables, found)
         if self.num_samples is not None:
             chosen = dataclasses.replace(chosen, num_samples=self.num_samples)
@@ -90,6 +93,16 @@ class Auto:
             "directions and effects may be wrong where curves matter, and missing edges may be "
             f"curved ones; method 'collapsed' with preset '{functions}' learns the functions",
         ]
+
+
+def _recalled_linearity(recorder: Recorder, data: Dataset) -> Linearity:
+    """The test of the data, recorded: with hundreds of columns it takes minutes."""
+
+    def tested() -> dict[str, np.ndarray]:
+        found = linearity(data)
+        return {"p_value": found.p_value, "gain": found.gain}
+
+    return Linearity(**recorder.recall("linearity", tested), names=data.names)
 
 
 _QUICK = Collapsed.PRESETS["quick"]

@@ -19,7 +19,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from bayesdag.errors import FileFormatError
+from bayesdag.errors import FileFormatError, WriteError
 from bayesdag.runs import journal
 from bayesdag.runs.files import write_whole
 from bayesdag.runs.journal import Arrays, Located
@@ -98,8 +98,10 @@ class Checkpoint:
             return
         try:
             self._append()
+        except WriteError:
+            raise
         except OSError as error:
-            raise FileFormatError(
+            raise WriteError(
                 f"cannot write the checkpoint {self.path}: {error.strerror or error}; make room "
                 "or choose another folder, and repeat the command to resume"
             ) from error
