@@ -283,7 +283,7 @@ UNUSABLE = [
         "Raf -> Mek has two probabilities, 0.2 and 0.3",
     ),
     ({"required": ["Raff -> Mek"]}, "'Raff' (did you mean 'Raf'"),
-    ({"sinks": ["xyz"]}, "'xyz' (the columns are 'Raf', 'Mek', 'Erk', 'Akt')"),
+    ({"sinks": ["xyz"]}, "'xyz' (there are: 'Raf', 'Mek', 'Erk', 'Akt')"),
 ]
 
 
@@ -366,8 +366,8 @@ def test_an_empty_file_says_nothing(tmp_path, text):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("requird: [a -> b]", "no part called 'requird'; did you mean 'required'?"),
-        ("edges: [a -> b]", "There are: required, forbidden, tiers, roots, sinks, beliefs"),
+        ("requird: [a -> b]", "no part called 'requird'; did you mean 'required'"),
+        ("edges: [a -> b]", "The parts are: required, forbidden, tiers, roots, sinks, beliefs"),
         ("required: [a -> b]\nrequired_edges: [a -> c]", "'required' twice"),
         ("required: [a -> b]\nrequired: [a -> c]", "'required' is given twice"),
         ("beliefs:\n  a -> b: 0.2\n  a -> b: 0.3", "'a -> b' is given twice"),
