@@ -87,7 +87,7 @@ def extend(
     monitor: Monitor | None = None,
     progress: bool | None = None,
 ) -> Posterior:
-    """The same posterior with `num_samples` more draws a chain.
+    """The same posterior with `num_samples` more draws per chain.
 
     It is the result that the fit would have given had it been asked for all draws at once.
     Chains go on from the state that `fit(..., keep_state=True)` kept; methods that draw
@@ -100,13 +100,13 @@ def extend(
         progress: show on stderr how far it is, and the time left; as in `fit`.
     """
     check_count("num_samples", num_samples)
-    told = posterior.provenance
-    method = plugins.from_configuration(told["method"], "methods")
+    stated = posterior.provenance
+    method = plugins.from_configuration(stated["method"], "methods")
     dataset = _as_fitted(posterior, data)
     longer = _longer(posterior, _extendable(posterior, method), num_samples)
-    said, journal = Knowledge.read(told["knowledge"]), MemoryJournal(posterior.state)
+    said, journal = Knowledge.read(stated["knowledge"]), MemoryJournal(posterior.state)
     with _watched(monitor, progress) as watch:
-        return _run(longer, dataset, said, told["seed"], checkpoint, watch, journal)
+        return _run(longer, dataset, said, stated["seed"], checkpoint, watch, journal)
 
 
 def log_scores(posterior: Posterior, data: Any, graph: Any) -> dict[str, float]:
@@ -119,8 +119,8 @@ def log_scores(posterior: Posterior, data: Any, graph: Any) -> dict[str, float]:
         data: what was fitted, interventions included; anything else is refused.
         graph: a DAG; `graph[i, j] = 1` means i -> j, in the order of the columns.
     """
-    told = posterior.provenance
-    method = plugins.from_configuration(told.get("chosen", told["method"]), "methods")
+    stated = posterior.provenance
+    method = plugins.from_configuration(stated.get("chosen", stated["method"]), "methods")
     if not hasattr(method, "log_score_of"):
         raise InputError(f"method {name_of(method)!r} gives graphs no score to compare")
     dataset, graph = _as_fitted(posterior, data), np.asarray(graph)
@@ -129,18 +129,18 @@ def log_scores(posterior: Posterior, data: Any, graph: Any) -> dict[str, float]:
             f"the graph to score is no DAG of {dataset.num_variables} variables; pass a square "
             "matrix without cycles, in the order of the columns"
         )
-    knowledge = Knowledge.read(told["knowledge"]).bind(dataset.names)
+    knowledge = Knowledge.read(stated["knowledge"]).bind(dataset.names)
     drawn = {"stage": "draws", "best": float(posterior.stats["log_joint"].max())}
-    stages = told.get("search", {}).get("stages", [drawn])
+    stages = stated.get("search", {}).get("stages", [drawn])
     asked = method.log_score_of(dataset, knowledge, graph)
     return {"given graph": asked} | {stage["stage"]: stage["best"] for stage in stages}
 
 
 def _as_fitted(posterior: Posterior, data: Any) -> Dataset:
     """The data of a posterior, on the scale on which they were fitted."""
-    told, dataset = posterior.provenance, read(data)
-    refuse_other_data(told, posterior.summary, dataset)
-    scaling = Scaling(**{k: np.array(v, dtype=float) for k, v in told["scaling"].items()})
+    stated, dataset = posterior.provenance, read(data)
+    refuse_other_data(stated, posterior.summary, dataset)
+    scaling = Scaling(**{k: np.array(v, dtype=float) for k, v in stated["scaling"].items()})
     return dataclasses.replace(dataset, scaling=scaling)
 
 
@@ -179,8 +179,8 @@ def _run(
             file.flush()  # whatever ends the run, what it computed is kept
     state = posterior.state if journal is None else journal.kept()
     # The rows are at hand now, and whether the model fits them belongs above the edges.
-    told = stamp | posterior.provenance | {"check": posterior.check(data, seed).summary()}
-    return dataclasses.replace(posterior, provenance=told, state=state)
+    stated = stamp | posterior.provenance | {"check": posterior.check(data, seed).summary()}
+    return dataclasses.replace(posterior, provenance=stated, state=state)
 
 
 def list_methods() -> dict[str, str]:
@@ -214,13 +214,13 @@ def name_of(method: Method) -> str:
 
 
 def check(method: Method, data: Dataset, knowledge: Constraints) -> None:
-    """Refuse, before anything runs, what the method cannot honour."""
+    """Refuse, before anything runs, what the method does not support."""
     name = name_of(method)
     refused = sorted(knowledge.kinds - method.supported_constraints)
     if refused:
         able = [n for n in plugins.names("methods") if knowledge.kinds <= _supported_constraints(n)]
         raise KnowledgeError(
-            f"method {name!r} cannot honour {' and '.join(refused)} edges; "
+            f"method {name!r} does not support {' and '.join(refused)} edges; "
             f"drop them or use one of: {', '.join(able)}"
         )
     if (

@@ -74,12 +74,15 @@ COMMANDS = [
     ["effect", "odd.nc", "--cause", "[/h]", "--outcome", "\x1b[31m\u202ered"],
     ["experiment", "odd.nc"],
     ["fit", "odd.csv", "--method", "exact", "--out", "again.nc"],
-    ["export", "odd.nc", "--out", "odd.csv.csv"],
+    ["export", "odd.nc", "--out", "odd.csv.csv", "--force"],
 ]
+# Twenty draws say little about experiments, and the command says so.
+few_draws = pytest.mark.filterwarnings("ignore:20 draws do not tell")
 every_command = pytest.mark.parametrize("arguments", COMMANDS, ids=" ".join)
 
 
 @every_command
+@few_draws
 @pytest.mark.parametrize("screen", [False, True])
 def test_nothing_from_the_data_commands_a_terminal(monkeypatch, folder, arguments, screen):
     text = run(monkeypatch, folder, *arguments, screen=screen)
@@ -87,6 +90,7 @@ def test_nothing_from_the_data_commands_a_terminal(monkeypatch, folder, argument
 
 
 @every_command
+@few_draws
 def test_json_is_valid_json_with_the_names_as_they_are(monkeypatch, folder, arguments):
     def refuse(constant):
         raise AssertionError(f"{constant} is not JSON")

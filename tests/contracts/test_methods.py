@@ -108,7 +108,7 @@ def test_relabelling_the_columns_relabels_the_answer(name):
 
 @every_method
 @pytest.mark.parametrize("kind", KINDS)
-def test_knowledge_is_honoured_in_every_draw_or_refused_by_name(name, kind):
+def test_knowledge_is_obeyed_in_every_draw_or_refused_by_name(name, kind):
     constraints = Knowledge.read(KINDS[kind]).bind(NAMES)
     refused = constraints.kinds - quick(name).supported_constraints
     if refused:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from bayesdag.cli.app import app
+from bayesdag.cli.app import app, examples
 from bayesdag.cli.options import AsJson
 from bayesdag.cli.output import print_json, print_rows, say
 
@@ -15,7 +15,13 @@ if TYPE_CHECKING:
 _SHOWN = ("expected_shd", "edge_f1", "nll", "step_cpu", "seconds")
 
 
-@app.command()
+@app.command(
+    epilog=examples(
+        "bench",
+        "bench trivial",
+        "bench nonlinear --size paper --methods collapsed,exact --out results",
+    )
+)
 def bench(
     suite: Annotated[
         str | None, typer.Argument(help="Suite to run; without one they are listed.")

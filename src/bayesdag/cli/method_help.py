@@ -43,7 +43,12 @@ def describe(name: str) -> MethodHelp:
 
 
 def meanings(cls: type) -> dict[str, str]:
-    """What the section `Attributes:` of a docstring says of each field."""
+    """What the sections `Attributes:` of a class and its bases say of each field."""
+    inherited = [_meanings_in(base) for base in reversed(cls.__mro__)]
+    return {name: words for one in inherited for name, words in one.items()}
+
+
+def _meanings_in(cls: type) -> dict[str, str]:
     _, _, section = inspect.cleandoc(cls.__doc__ or "").partition("Attributes:\n")
     found: dict[str, str] = {}
     last = ""

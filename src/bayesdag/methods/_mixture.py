@@ -54,9 +54,9 @@ def common_constraints(methods: Sequence[Method]) -> frozenset[str]:
 
 def _record(member: Member, posterior: Posterior) -> dict[str, Any]:
     """What the result says about one member; its chains are judged with it."""
-    told = posterior.provenance
-    judged = diagnostics.member(member.name, posterior.num_chains, told)
-    return {**judged, "model": told["model"], "notes": list(told.get("notes", []))}
+    stated = posterior.provenance
+    judged = diagnostics.member(member.name, posterior.num_chains, stated)
+    return {**judged, "model": stated["model"], "notes": list(stated.get("notes", []))}
 
 
 def _provenance(

@@ -3,7 +3,7 @@
 `AveragedMasks` is the paper's Algorithm 2: fresh masks at every step, SG-MCMC on the logits. Its
 weakness is built in. A slope in W̃ is at most 1, a single edge is a single observation of its
 logit, so W̃ needs hundreds of steps to follow a change of order, and when it has arrived it
-says little. `Flips` keeps one mask a chain instead and moves it by Metropolis' rule with W̃
+says little. `Flips` keeps one mask per chain instead and moves it by Metropolis' rule with W̃
 integrated out; W̃ given the mask is then drawn exactly. Both leave the same target.
 """
 
@@ -25,9 +25,9 @@ class AveragedMasks:
     """Algorithm 2: the likelihood averaged over several masks, SG-MCMC on the logits.
 
     Attributes:
-        num_masks: masks a step.
+        num_masks: masks per step.
         estimate: of the gradient in the logits.
-        num_steps: of the logits for each step of everything else.
+        num_steps: of the logits per step of everything else.
     """
 
     num_masks: int = 4
@@ -62,14 +62,14 @@ class AveragedMasks:
 
 @dataclass(frozen=True)
 class Flips:
-    """One mask a chain: entries flipped by Metropolis' rule, one proposal a column at a time.
+    """One mask per chain: entries flipped by Metropolis' rule, one proposal per column at a time.
 
     A proposal flips one entry that the order allows or, every other time, a second one with
     it, so that a parent can be exchanged for another. All columns move at once, since none
     knows of the others. Entries that the order silences follow their prior, a fair coin.
 
     Attributes:
-        num_moves: proposals to each column a step.
+        num_moves: proposals per column and step.
     """
 
     num_moves: int = 1

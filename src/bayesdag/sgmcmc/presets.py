@@ -3,7 +3,7 @@
 The `paper-*` presets do what the published code did, where that differs from the paper too:
 raw data, gradients averaged over chains (so that the temperature is num_chains · s²), the
 gain constant 1e-8 that never stops adapting, o = 10·[1..d], a trainable weight on each edge,
-σ learned by Adam, three passes a batch, the gradient in p followed through q, no cost of an
+σ learned by Adam, three passes per batch, the gradient in p followed through q, no cost of an
 absent edge in the gradient of λ_s, no annealing, and no correction for mini-batch noise. Rows of
 the paper's table "hyperparameter selection".
 """
@@ -58,7 +58,7 @@ def table(method: type) -> dict[str, Any]:
 
 
 def _published(row: tuple[float, float, float, bool], edges: type) -> dict[str, Any]:
-    """Settings that all published runs share; 700 epochs of ten steps, ten draws a chain."""
+    """Settings that all published runs share; 700 epochs of ten steps, ten draws per chain."""
     sparsity, potential_noise, param_noise, sparse_init = row
     shift = -1.0 if sparse_init else 0.0
     network: Edges = edges(logit_shift=shift, entropy_of_shifted=False)

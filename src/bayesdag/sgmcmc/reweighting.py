@@ -34,7 +34,7 @@ def graphs(
     """Draws with a mask, a graph and, as statistics, effective numbers of masks.
 
     Args:
-        keys: one a data set.
+        keys: one per data set.
         energy: U.
         draws: leading dimensions (draw, data set, chain).
         context: the rows of all data sets.

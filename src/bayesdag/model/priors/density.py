@@ -14,7 +14,7 @@ from bayesdag.types import Components
 class DensityGrid:
     """An unknown edge density, on a grid of equally probable values.
 
-    The densities are spaced evenly in the logarithm, from 1/(2d) (a quarter of a parent a
+    The densities are spaced evenly in the logarithm, from 1/(2d) (a quarter of a parent per
     node) to one half (no preference among graphs). Each is normalised, so that the data
     choose between them: this is what keeps many variables from producing many false edges.
 
@@ -29,7 +29,7 @@ class DensityGrid:
             raise InputError(f"a grid of {self.num} densities is empty; choose 1 or more")
 
     def components(self, d: int, order_modular: bool = True) -> Components:
-        """One component a density."""
+        """One component per density."""
         return normalised(edge_penalty(self.densities(d), d), order_modular)
 
     def densities(self, d: int) -> Float[np.ndarray, " c"]:

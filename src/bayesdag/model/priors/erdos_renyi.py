@@ -15,8 +15,8 @@ class ErdosRenyi:
 
     Attributes:
         probability: of each edge that the order allows.
-        expected_parents: mean number of parents a node, instead of `probability`. With
-            neither, one parent a node, and never more than every second possible edge.
+        expected_parents: mean number of parents per node, instead of `probability`. With
+            neither, one parent per node, and never more than every second possible edge.
     """
 
     probability: float | None = None
@@ -36,7 +36,7 @@ class ErdosRenyi:
         """The prior in words."""
         if self.probability is not None:
             return f"each edge that the order allows has probability {self.probability:g}"
-        return f"{self.expected_parents or 1:g} expected parents a variable, edges independent"
+        return f"{self.expected_parents or 1:g} expected parents per variable, edges independent"
 
     def _density(self, d: int) -> float:
         if self.probability is not None:
