@@ -211,8 +211,8 @@ def test_further_searches_start_from_the_best_result_and_lose_nothing(seed):
     scores = local_scores(seed, 9)
     prior = Components(np.zeros(1), np.zeros((1, 9)))
     strategy = CheapSearch(scores, SILENT)
-    few, _ = strategy.find(np.random.default_rng(seed), prior, 2)
-    many, trees = strategy.find(np.random.default_rng(seed), prior, 8)
+    few, *_ = strategy.find(np.random.default_rng(seed), prior, 2)
+    many, trees, _ = strategy.find(np.random.default_rng(seed), prior, 8)
     assert (len(few), len(many)) == (2, 8)
     assert many[0].value >= few[0].value
     assert [result.value for result in many] == sorted((f.value for f in many), reverse=True)
