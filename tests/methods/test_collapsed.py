@@ -252,14 +252,16 @@ class OfOneMind(BGe):
 
 def test_noise_models_share_every_chain_alike():
     data = few_rows()
-    found = fit(data, dataclasses.replace(QUICK, score=TwoMinds(), num_samples=101), seed=1)
+    key, free = jax.random.key(1), Constraints.free(NAMES)
+    both = dataclasses.replace(QUICK, score=TwoMinds(), num_samples=101)
+    found = both(key, data, free, None)
     assert found.graphs.shape[:2] == (QUICK.num_chains, 101)
     drawn = found.graphs[:, :, 0, -1]
     np.testing.assert_allclose(drawn.mean(axis=1), 0.5, atol=0.02)
     # In turn, so that no stretch of a chain is of one mind: 50 and 51 of 101.
     np.testing.assert_allclose(drawn[:, :50].mean(axis=1), 0.5, atol=0.05)
     alone = [
-        fit(data, dataclasses.replace(QUICK, score=one), seed=1)
+        dataclasses.replace(QUICK, score=one)(key, data, free, None)
         for one in TwoMinds().noise_hypotheses()
     ]
     expected = np.mean([one.edge_matrix() for one in alone], axis=0)
@@ -278,7 +280,8 @@ def test_noise_models_share_every_chain_alike():
 
 def test_too_few_draws_for_all_noise_models_are_refused():
     with pytest.raises(InputError, match="2 noise models share the draws"):
-        fit(few_rows(), dataclasses.replace(QUICK, score=TwoMinds(), num_samples=1))
+        method = dataclasses.replace(QUICK, score=TwoMinds(), num_samples=1)
+        method(jax.random.key(0), few_rows(), Constraints.free(NAMES), None)
 
 
 def test_noise_models_with_functions_of_different_sizes_are_put_together():
