@@ -50,7 +50,7 @@ def test_the_probabilities_of_all_masks_sum_to_one_and_give_the_entropy(edges, p
 
 @every_edges
 def test_draws_have_the_probabilities_of_the_density(edges, params, key):
-    num = 4000
+    num = 40_000
     draw = jax.jit(jax.vmap(lambda k: edges.sample(params, k, POTENTIALS)))
     frequency = np.asarray(draw(jax.random.split(key, num)), np.float64).mean(axis=0)
     probability = np.tensordot(np.exp(log_probs(edges, params)), np.asarray(MASKS), axes=1)
