@@ -279,8 +279,8 @@ def test_noise_models_share_every_chain_alike():
 
 
 def test_too_few_draws_for_all_noise_models_are_refused():
+    method = dataclasses.replace(QUICK, score=TwoMinds(), num_samples=1)
     with pytest.raises(InputError, match="2 noise models share the draws"):
-        method = dataclasses.replace(QUICK, score=TwoMinds(), num_samples=1)
         method(jax.random.key(0), few_rows(), Constraints.free(NAMES), None)
 
 
