@@ -195,7 +195,7 @@ def build_method(method: str | Method, /, *, preset: str | None = None, **settin
     elif preset is None:
         chosen = plugins.load("methods", method)()
     else:
-        chosen = _preset(plugins.load("methods", method), method, preset)
+        chosen = _preset(method, preset)
     known = {field.name: field for field in dataclasses.fields(chosen)}  # pyright: ignore
     for name in settings:
         if name not in known:
@@ -281,8 +281,8 @@ def _supported_constraints(name: str) -> frozenset[str]:
     return plugins.load("methods", name)().supported_constraints
 
 
-def _preset(method: type[Method], name: str, preset: str) -> Method:
-    presets = getattr(method, "PRESETS", {})
+def _preset(name: str, preset: str) -> Method:
+    presets = getattr(plugins.load("methods", name), "PRESETS", {})
     if preset not in presets:
         raise InputError(
             f"method {name!r} has no preset {preset!r}; it has: {', '.join(presets) or 'none'}"

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from bayesdag.errors import InputError
 from bayesdag.posterior import estimates
 from bayesdag.types import Weights
 
@@ -87,7 +86,6 @@ class Effect:
 
     def hdi(self, prob: float = 0.95) -> tuple[float, float]:
         """Highest-density interval: the shortest that holds `prob` of the posterior."""
-        _refuse_improper(prob)
         return estimates.highest_density_interval(self.draws, self.weights, prob)
 
     @property
@@ -245,15 +243,9 @@ class Counterfactual:
         """Lower and upper ends of highest-density intervals that hold `prob`."""
         import pandas
 
-        _refuse_improper(prob)
         ends = np.empty((2, *self.draws.shape[2:]))
         for row, column in np.ndindex(*self.draws.shape[2:]):
             cell = self.draws[:, :, row, column]
             ends[:, row, column] = estimates.highest_density_interval(cell, self.weights, prob)
         low, high = (pandas.DataFrame(end, columns=list(self.names)) for end in ends)
         return low, high
-
-
-def _refuse_improper(prob: float) -> None:
-    if not 0 < prob < 1:
-        raise InputError(f"the probability of an interval lies between 0 and 1, not at {prob:g}")
