@@ -9,7 +9,7 @@ import time
 
 import numpy as np
 
-from bayesdag.types import Announcer, Method, Monitor, Timed
+from bayesdag.types import Announcer, Timed
 
 LONG = 30.0  # seconds; a shorter fit needs no warning
 # Real fits of equal size have taken from a half to twice the typical time.
@@ -19,7 +19,7 @@ LOW, HIGH = 0.6, 1.8
 REFERENCE_SECONDS, MOST = 0.006, 4.0
 
 
-def announce(monitor: Monitor | None, method: Method, num_rows: int, num_variables: int) -> None:
+def announce(monitor: object, method: object, num_rows: int, num_variables: int) -> None:
     """Tell whoever watches how long the fit will take, if it is long and can be told."""
     if not isinstance(monitor, Announcer) or not isinstance(method, Timed):
         return
