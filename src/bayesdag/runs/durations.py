@@ -36,7 +36,7 @@ def announce(monitor: object, method: object, num_rows: int, num_variables: int)
         )
 
 
-def spoken_range(low: float, high: float) -> str:
+def spoken_range(low: float | int, high: float | int) -> str:
     """Two times in seconds as one range in a fitting unit.
 
     >>> spoken_range(200, 500), spoken_range(20, 70), spoken_range(4000, 12000)

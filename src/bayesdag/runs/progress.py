@@ -140,7 +140,7 @@ def progress_report(shown: bool) -> Iterator[ProgressReport | None]:
         yield report
 
 
-def duration(seconds: float) -> str:
+def duration(seconds: float | int) -> str:
     """A time in the two units that matter.
 
     >>> duration(4), duration(130), duration(7500)
