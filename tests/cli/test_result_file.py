@@ -278,7 +278,8 @@ def test_a_stopped_run_says_what_it_keeps_and_how_to_go_on(folder):
     """Ctrl-C, as a terminal sends it."""
     settings = ("--method", "collapsed", "--set", "thinning=1000000")
     command = [sys.executable, "-m", "bayesdag", *FIT[:4], *settings]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    process = subprocess.Popen(command, **pipes, text=True, preexec_fn=heed_ctrl_c)
     wait_for((folder / "toy.nc.partial").exists, process)
     time.sleep(1)
     process.send_signal(signal.SIGINT)
@@ -289,6 +290,11 @@ def test_a_stopped_run_says_what_it_keeps_and_how_to_go_on(folder):
     assert "The same command goes on from there" in stderr
     assert "Traceback" not in stderr
     assert names(folder) == {"toy.csv", "toy.nc.partial"}
+
+
+def heed_ctrl_c() -> None:
+    """A test run in the background ignores Ctrl-C, and so would all that it starts."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def wait_for(event, process, seconds: float = 100) -> None:
