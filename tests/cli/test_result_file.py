@@ -278,8 +278,8 @@ def test_a_stopped_run_says_what_it_keeps_and_how_to_go_on(folder):
     """Ctrl-C, as a terminal sends it."""
     settings = ("--method", "collapsed", "--set", "thinning=1000000")
     command = [sys.executable, "-m", "bayesdag", *FIT[:4], *settings]
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    process = subprocess.Popen(command, **pipes, text=True, preexec_fn=heed_ctrl_c)
+    heeding = [sys.executable, "-c", HEED_CTRL_C, *command]
+    process = subprocess.Popen(heeding, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     wait_for((folder / "toy.nc.partial").exists, process)
     time.sleep(1)
     process.send_signal(signal.SIGINT)
@@ -292,9 +292,12 @@ def test_a_stopped_run_says_what_it_keeps_and_how_to_go_on(folder):
     assert names(folder) == {"toy.csv", "toy.nc.partial"}
 
 
-def heed_ctrl_c() -> None:
-    """A test run in the background ignores Ctrl-C, and so would all that it starts."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+# A test run in the background ignores Ctrl-C, and so would all that it starts.
+HEED_CTRL_C = """
+import os, signal, sys
+signal.signal(signal.SIGINT, signal.SIG_DFL)
+os.execv(sys.argv[1], sys.argv[1:])
+"""
 
 
 def wait_for(event, process, seconds: float = 100) -> None:
