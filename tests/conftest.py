@@ -74,6 +74,16 @@ def data_folder() -> Path:
     return Path(folder)
 
 
+@pytest.fixture
+def measured_folder(data_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Folder with measured data sets that are not published, or a skip that names them."""
+    folder = data_folder / "measured"
+    if not folder.is_dir():
+        pytest.skip("no measured data: put sachs_full.npz and chamber_light.npz into measured/")
+    monkeypatch.setenv("BAYESDAG_DATA", str(data_folder))
+    return folder
+
+
 @pytest.fixture(scope="session")
 def anchors_folder() -> Path:
     """Folder with results of the published code, or a skip that says what is missing."""

@@ -178,9 +178,11 @@ def _run(
         if file is not None:
             file.flush()  # whatever ends the run, what it computed is kept
     state = posterior.state if journal is None else journal.kept()
+    stated = stamp | posterior.provenance
+    posterior = dataclasses.replace(posterior, provenance=stated, state=state)
     # The rows are at hand now, and whether the model fits them belongs above the edges.
-    stated = stamp | posterior.provenance | {"check": posterior.check(data, seed).summary()}
-    return dataclasses.replace(posterior, provenance=stated, state=state)
+    found = {"check": posterior.check(data, seed).summary()}
+    return dataclasses.replace(posterior, provenance=stated | found)
 
 
 def list_methods() -> dict[str, str]:

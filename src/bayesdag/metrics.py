@@ -5,6 +5,8 @@ probabilities are (d, d) matrices over ordered pairs, whose diagonal is never lo
 The functions of probabilities judge any pair relation: hand them edge probabilities and the
 true graph, or ancestor probabilities and its ancestors.
 
+Entries whose truth is `unknown` are never scored; None: all are known.
+
 No function returns NaN. Where a textbook formula divides by zero the value is the one a
 constant forecast deserves, and the docstring says which.
 """
@@ -22,6 +24,7 @@ Truth = Shaped[np.ndarray, "d d"]
 Sample = Shaped[np.ndarray, "s d d"]
 SampleWeights = Float[np.ndarray, " s"] | None
 Probabilities = Float[np.ndarray, "d d"]
+Unknown = Bool[np.ndarray, "d d"] | None
 
 BAND = (0.05, 0.95)  # outside it a forecast claims to know, and calibration says little
 LOG_SCORE_FLOOR = 1e-3  # a tenth of what the protocol's 100 draws can resolve
@@ -58,39 +61,65 @@ def summary(
     truth: Truth,
     weights: SampleWeights = None,
     marginals: dict[str, Probabilities] | None = None,
+    unknown: Unknown = None,
 ) -> dict[str, float]:
     """One row of a table: every measure of draws against a true graph.
 
     Exact `marginals` ("edge", "ancestor") replace the frequencies of the draws where they
     are given, also in the expected SHD and edge count, which are linear in them.
     """
-    known = marginals or {}
+    given = marginals or {}
     reached, true_reached = graph_facts.ancestors(graphs), graph_facts.ancestors(truth)
-    edge = known["edge"] if "edge" in known else frequencies(graphs, weights)
-    ancestor = known["ancestor"] if "ancestor" in known else frequencies(reached, weights)
+    edge = given["edge"] if "edge" in given else frequencies(graphs, weights)
+    ancestor = given["ancestor"] if "ancestor" in given else frequencies(reached, weights)
+    unreached = unknown_ancestors(truth, unknown)
+    seen, true = without_unknown(edge, unknown), without_unknown(truth, unknown)
     return {
-        "expected_shd": shd_of_marginals(edge, truth),
-        "expected_cpdag_shd": expected_cpdag_shd(graphs, truth, weights),
-        "expected_num_edges": float(edge.sum()),
-        "num_true_edges": float(np.count_nonzero(truth)),
-        "edge_f1": expected_f1(graphs, truth, weights),
-        **_judge(edge, truth),
-        "ancestor_f1": expected_f1(reached, true_reached, weights),
-        **{f"ancestor_{name}": v for name, v in _judge(ancestor, true_reached).items()},
+        "expected_shd": shd_of_marginals(seen, true),
+        "expected_cpdag_shd": expected_cpdag_shd(graphs, truth, weights, unknown),
+        "expected_num_edges": float(seen.sum()),
+        "num_true_edges": float(np.count_nonzero(true)),
+        "edge_f1": expected_f1(without_unknown(graphs, unknown), true, weights),
+        **judge(edge, truth, unknown),
+        "ancestor_f1": expected_f1(
+            without_unknown(reached, unreached), without_unknown(true_reached, unreached), weights
+        ),
+        **{f"ancestor_{k}": v for k, v in judge(ancestor, true_reached, unreached).items()},
     }
 
 
-def _judge(probabilities: Probabilities, truth: Truth) -> dict[str, float]:
-    calibration = calibration_error(probabilities, truth)
+def judge(probabilities: Probabilities, truth: Truth, unknown: Unknown = None) -> dict[str, float]:
+    """Every measure of probabilities alone."""
+    calibration = calibration_error(probabilities, truth, unknown)
     return {
-        "auroc": auroc(probabilities, truth),
-        "auprc": auprc(probabilities, truth),
-        "brier": brier(probabilities, truth),
-        "brier_skill": brier_skill(probabilities, truth),
-        "log_score": log_score(probabilities, truth),
+        "auroc": auroc(probabilities, truth, unknown),
+        "auprc": auprc(probabilities, truth, unknown),
+        "brier": brier(probabilities, truth, unknown),
+        "brier_skill": brier_skill(probabilities, truth, unknown),
+        "log_score": log_score(probabilities, truth, unknown),
         "calibration_error": calibration.error,
         "calibration_count": float(calibration.num_pairs),
     }
+
+
+def without_unknown(
+    matrices: Shaped[np.ndarray, "*batch d d"], unknown: Unknown
+) -> Shaped[np.ndarray, "*batch d d"]:
+    """Zero where nothing may be scored: applied to draws and truth alike, they agree there."""
+    return matrices if unknown is None else np.where(unknown, matrices.dtype.type(0), matrices)
+
+
+def unknown_ancestors(truth: Truth, unknown: Unknown) -> Unknown:
+    """Pairs of which it depends on unknown entries whether there is a path."""
+    if unknown is None:
+        return None
+    fewest, most = (truth != 0) & ~unknown, (truth != 0) | unknown
+    return graph_facts.ancestors(fewest) != graph_facts.ancestors(most)
+
+
+def base_rate(truth: Truth, unknown: Unknown = None) -> float:
+    """Share of true edges among the known entries; the best constant forecast."""
+    return _mean(pairs(np.zeros(truth.shape), truth, unknown)[1])
 
 
 def frequencies(graphs: Sample, weights: SampleWeights = None) -> Probabilities:
@@ -142,13 +171,18 @@ def expected_num_edges(graphs: Sample, weights: SampleWeights = None) -> float:
     return float(_checked(weights, len(graphs)) @ np.count_nonzero(graphs, axis=(1, 2)))
 
 
-def expected_cpdag_shd(graphs: Sample, truth: Truth, weights: SampleWeights = None) -> float:
+def expected_cpdag_shd(
+    graphs: Sample, truth: Truth, weights: SampleWeights = None, unknown: Unknown = None
+) -> float:
     """Posterior mean of the distance between equivalence classes (their CPDAGs).
 
-    Every unordered pair is none, →, ← or — and costs 1 where the two differ.
+    Every unordered pair is none, →, ← or — and costs 1 where the two differ; pairs with an
+    unknown entry are left out.
     """
     distinct, index = graph_facts.unique_graphs(graphs)
-    distances = shd(graph_facts.cpdag(distinct), graph_facts.cpdag(truth))
+    pairs = None if unknown is None else unknown | unknown.T
+    found, true = (without_unknown(graph_facts.cpdag(g), pairs) for g in (distinct, truth))
+    distances = shd(found, true)
     return float(_checked(weights, len(graphs)) @ distances[index])
 
 
@@ -200,12 +234,12 @@ def total_variation(
     return float(min(1.0, 0.5 * np.abs(np.bincount(index, weights=masses)).sum()))
 
 
-def auroc(probabilities: Probabilities, truth: Truth) -> float:
+def auroc(probabilities: Probabilities, truth: Truth, unknown: Unknown = None) -> float:
     """Chance that a true pair has a higher probability than a false one; ties count ½.
 
     0.5 when all pairs are true or none is.
     """
-    forecast, true = _pairs(probabilities, truth)
+    forecast, true = pairs(probabilities, truth, unknown)
     num_true, num_false = int(true.sum()), int((~true).sum())
     if num_true == 0 or num_false == 0:
         return 0.5
@@ -213,13 +247,13 @@ def auroc(probabilities: Probabilities, truth: Truth) -> float:
     return float(excess / (num_true * num_false))
 
 
-def auprc(probabilities: Probabilities, truth: Truth) -> float:
+def auprc(probabilities: Probabilities, truth: Truth, unknown: Unknown = None) -> float:
     """Average precision: the precision at each threshold, weighted by the recall it adds.
 
     Pairs of equal probability enter together, so a constant forecast scores the share of
     true pairs. When none is true that share, 0, is the value for every forecast.
     """
-    forecast, true = _pairs(probabilities, truth)
+    forecast, true = pairs(probabilities, truth, unknown)
     if not true.any():
         return 0.0
     _, group = np.unique(-forecast, return_inverse=True)
@@ -228,43 +262,50 @@ def auprc(probabilities: Probabilities, truth: Truth) -> float:
     return float(min(1.0, (precision * hits).sum() / true.sum()))
 
 
-def brier(probabilities: Probabilities, truth: Truth) -> float:
+def brier(probabilities: Probabilities, truth: Truth, unknown: Unknown = None) -> float:
     """Mean squared difference between probability and fact; 0 without any pair (d = 1)."""
-    forecast, true = _pairs(probabilities, truth)
+    forecast, true = pairs(probabilities, truth, unknown)
     return _mean((forecast - true) ** 2)
 
 
-def brier_skill(probabilities: Probabilities, truth: Truth) -> float:
+def brier_skill(probabilities: Probabilities, truth: Truth, unknown: Unknown = None) -> float:
     """1 − Brier / Brier of the share of true pairs: 1 perfect, 0 no better than it.
 
     When all pairs are true or none is, that share is itself perfect and nothing can beat
     it: the value is then minus the Brier score.
     """
-    score = brier(probabilities, truth)
-    share = _mean(_pairs(probabilities, truth)[1])
+    score = brier(probabilities, truth, unknown)
+    share = _mean(pairs(probabilities, truth, unknown)[1])
     reference = share * (1.0 - share)
     return 1.0 - score / reference if reference > 0 else -score
 
 
-def log_score(probabilities: Probabilities, truth: Truth, floor: float = LOG_SCORE_FLOOR) -> float:
+def log_score(
+    probabilities: Probabilities,
+    truth: Truth,
+    unknown: Unknown = None,
+    floor: float = LOG_SCORE_FLOOR,
+) -> float:
     """Mean log probability given to the facts, in nats; 0 is perfect (and d = 1).
 
     Probabilities are first clipped to [floor, 1 − floor]: a finite sample cannot justify
     a zero, and one such zero would make every other pair irrelevant.
     """
-    forecast, true = _pairs(probabilities, truth)
+    forecast, true = pairs(probabilities, truth, unknown)
     clipped = np.clip(forecast, floor, 1.0 - floor)
     return _mean(np.where(true, np.log(clipped), np.log1p(-clipped)))
 
 
-def calibration_error(probabilities: Probabilities, truth: Truth) -> Calibration:
+def calibration_error(
+    probabilities: Probabilities, truth: Truth, unknown: Unknown = None
+) -> Calibration:
     """Mean |forecast − share of true pairs| over nine bins of pairs with .05 < p < .95.
 
     Each bin of width .1 counts by its number of pairs. Surer pairs are left out: over all
     of them the empty graph would look calibrated. No pair in the band: error 0, count 0.
     With few pairs the error is large by chance; read it together with the count.
     """
-    forecast, true = _pairs(probabilities, truth)
+    forecast, true = pairs(probabilities, truth, unknown)
     inside = (forecast > BAND[0]) & (forecast < BAND[1])
     count = int(inside.sum())
     gaps = np.bincount(
@@ -273,12 +314,14 @@ def calibration_error(probabilities: Probabilities, truth: Truth) -> Calibration
     return Calibration(float(np.abs(gaps).sum() / max(count, 1)), count)
 
 
-def reliability(probabilities: Probabilities, truth: Truth, num_bins: int = 10) -> Reliability:
+def reliability(
+    probabilities: Probabilities, truth: Truth, num_bins: int = 10, unknown: Unknown = None
+) -> Reliability:
     """Forecast and observed share in equal bins of [0, 1], with Wilson intervals.
 
     Bins without a pair are left out; the last bin includes 1.
     """
-    forecast, true = _pairs(probabilities, truth)
+    forecast, true = pairs(probabilities, truth, unknown)
     bins = np.minimum(_bins(forecast, 0.0, 1.0 / num_bins), num_bins - 1)
     counts = np.bincount(bins, minlength=num_bins)
     kept = np.flatnonzero(counts)
@@ -292,7 +335,7 @@ def reliability(probabilities: Probabilities, truth: Truth, num_bins: int = 10) 
 
 
 def wilson_interval(
-    hits: Shaped[np.ndarray, "*shape"], counts: Int[np.ndarray, "*shape"], z: float = 1.959964
+    hits: Shaped[np.ndarray, "*shape"], counts: Shaped[np.ndarray, "*shape"], z: float = 1.959964
 ) -> tuple[Float[np.ndarray, "*shape"], Float[np.ndarray, "*shape"]]:
     """Wilson's interval for a share; honest at 0 and 1, where the usual one has no width."""
     share = hits / counts
@@ -302,11 +345,34 @@ def wilson_interval(
     return np.clip((centre - half) / scale, 0.0, 1.0), np.clip((centre + half) / scale, 0.0, 1.0)
 
 
-def _pairs(
-    probabilities: Probabilities, truth: Truth
+def clustered_interval(
+    hits: Shaped[np.ndarray, " k"], counts: Shaped[np.ndarray, " k"]
+) -> tuple[float, float]:
+    """Wilson's 95 % interval of a share that is pooled over k data sets.
+
+    Pairs of one data set are right or wrong together, so the pairs count for fewer
+    independent ones: as many as explain how much the data sets differ (the design effect of a
+    ratio estimate), and never for more than there are. No pair at all: 0 to 1.
+    """
+    total, groups = float(counts.sum()), int(np.count_nonzero(counts))
+    if not total:
+        return 0.0, 1.0
+    share = float(hits.sum()) / total
+    binomial, effect = share * (1 - share) / total, 1.0
+    if groups > 1 and binomial > 0:
+        between = ((hits - share * counts) ** 2).sum() / total**2 * groups / (groups - 1)
+        effect = max(1.0, float(between / binomial))
+    low, high = wilson_interval(np.array(share * total / effect), np.array(total / effect))
+    return float(low), float(high)
+
+
+def pairs(
+    probabilities: Probabilities, truth: Truth, unknown: Unknown = None
 ) -> tuple[Float[np.ndarray, " pairs"], Bool[np.ndarray, " pairs"]]:
-    off_diagonal = ~np.eye(len(truth), dtype=bool)
-    forecast = np.round(probabilities[off_diagonal], _DECIMALS)
+    """Forecast and fact of every ordered pair that may be scored."""
+    scored = ~np.eye(len(truth), dtype=bool)
+    scored = scored if unknown is None else scored & ~unknown
+    forecast = np.round(probabilities[scored], _DECIMALS)
     # Exact marginals may miss 0 and 1 by rounding. Written so that NaN is bad, too.
     bad = ~((forecast >= -_ROUNDING) & (forecast <= 1 + _ROUNDING))
     if bad.any():
@@ -314,7 +380,7 @@ def _pairs(
             f"{int(bad.sum())} of {bad.size} probabilities are not between 0 and 1, the first "
             f"is {forecast[bad][0]}; hand in probabilities, not log odds or counts"
         )
-    return np.clip(forecast, 0.0, 1.0), truth.astype(bool)[off_diagonal]
+    return np.clip(forecast, 0.0, 1.0), truth.astype(bool)[scored]
 
 
 def _without_diagonal(matrix: Probabilities) -> Probabilities:

@@ -13,7 +13,7 @@ def test_bench_lists_the_suites(tmp_path):
 def test_bench_refuses_unknown_suites_and_methods_and_writes_nothing(tmp_path):
     done = bayesdag("bench", "linaer", cwd=tmp_path)
     assert done.returncode == 2
-    assert "no suite is called 'linaer'; there are: joint, linear" in done.stderr
+    assert "no suite is called 'linaer'; there are: additive_kinds, " in done.stderr
     done = bayesdag("bench", "linear", "--methods", "exakt", "--out", "x", cwd=tmp_path)
     assert done.returncode == 2
     assert "no method is called 'exakt'; did you mean 'exact'?" in done.stderr

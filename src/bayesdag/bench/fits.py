@@ -11,8 +11,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from bayesdag import fitting
-from bayesdag.bench.judging import against_exact, against_truth, by_draw
+from bayesdag import fitting, plugins
+from bayesdag.bench.judging import against_exact, against_truth, by_draw, stages
 from bayesdag.bench.monitors import RunClock, StartAt, Watch
 from bayesdag.bench.suite import BASELINES, Trial
 from bayesdag.datasets import Benchmark
@@ -32,24 +32,33 @@ class FitRunner:
         references: exact methods, by name: distances of the edge probabilities to theirs.
         from_truth: chains start at the true graph (methods that move chains).
         by_epoch: also what the chains held at every draw, by epoch.
+        with_environment: the method is told where each row comes from, if the data set says it.
+        score_truth: also the score of the true graph, which a learned score trains anew.
     """
 
     method: str | Method
     references: Mapping[str, Method] = field(default_factory=dict)
     from_truth: bool = False
     by_epoch: bool = False
+    with_environment: bool = False
+    score_truth: bool = True
+
+    @property
+    def exists(self) -> bool:
+        """Whether this version has the method; a suite may name one that is yet to come."""
+        return not isinstance(self.method, str) or self.method in plugins.names("methods")
 
     @property
     def together(self) -> bool:
         """Data sets of one shape are fitted in one compiled run where the method can."""
-        return hasattr(self.built(), "fit_many")
+        return self.exists and hasattr(self.built(), "fit_many")
 
     def built(self) -> Method:
         """The method object."""
         return fitting.build_method(self.method)
 
     def lacking(self) -> str | None:
-        """Nothing: a method of this package runs wherever the package does."""
+        """Nothing: the package runs everywhere, and a missing method is a recorded failure."""
         return None
 
     def measure(self, trials: list[Trial]) -> list[dict[str, Any]]:
@@ -75,8 +84,10 @@ class FitRunner:
             return self._fit_many(trials, sources, clock)
         found = []
         for trial, source in zip(trials, sources, strict=True):
-            watch = self._watch([source], clock)
-            found.append(fitting.fit(source.train, self.method, seed=trial.seed, monitor=watch))
+            given: dict[str, Any] = {"monitor": self._watch([source], clock)}
+            if self.with_environment and source.environment is not None:
+                given["environment"] = source.environment
+            found.append(fitting.fit(source.train, self.method, seed=trial.seed, **given))
         return found
 
     def _fit_many(
@@ -97,10 +108,12 @@ class FitRunner:
         return Watch(clock, start)
 
     def _judged(self, posterior: Posterior, source: Benchmark) -> dict[str, Any]:
-        measures = against_truth(self.built(), posterior, source)
+        measures = against_truth(posterior, source)
+        if self.score_truth:
+            measures |= stages(self.built(), posterior, source)
         measures["dataset"] = source.provenance.get("dataset")
         for name, method in self.references.items():
-            measures |= against_exact(name, method, posterior, source.train)
+            measures |= against_exact(name, method, posterior, source)
         if self.by_epoch:
             engine = self.built()
             assert isinstance(engine, Engine), "only the paper's engines count epochs"
@@ -113,11 +126,15 @@ def with_baselines(
     methods: Mapping[str, str | Method],
     references: Mapping[str, Method] | None = None,
     from_truth: bool = False,
+    **options: bool,
 ) -> dict[str, FitRunner]:
-    """A `FitRunner` of every method, and of every baseline that a result must beat."""
+    """A `FitRunner` of every method, and of every baseline that a result must beat.
+
+    `options` are fields of all of them.
+    """
     known = references or {}
-    fits = {name: FitRunner(method, known, from_truth) for name, method in methods.items()}
-    return fits | {name: FitRunner(name, known) for name in BASELINES}
+    fits = {name: FitRunner(m, known, from_truth, **options) for name, m in methods.items()}
+    return fits | {name: FitRunner(name, known, **options) for name in BASELINES}
 
 
 def peak_memory() -> float:

@@ -1,12 +1,16 @@
-"""What a posterior is worth beside the truth, or beside an exact posterior."""
+"""What a posterior is worth beside the truth, or beside an exact posterior.
+
+Entries whose truth a data set calls unknown are never scored.
+"""
 
 from typing import Any
 
 import jax
 import numpy as np
-from jaxtyping import Float, Int8
+from jaxtyping import Bool, Float
 
 from bayesdag import metrics
+from bayesdag.bench.equivalence import compare_classes, num_decided
 from bayesdag.data import Dataset, sortability
 from bayesdag.datasets import Benchmark
 from bayesdag.knowledge import Constraints
@@ -18,20 +22,23 @@ from bayesdag.types import Method
 # Bins of edge probabilities; calibration is judged between the first and the last but one.
 BINS = (0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
 UNSURE = tuple(np.linspace(0.05, 0.95, 6).tolist())
+CURVE = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)  # the same bins, with the improbable edges
 MOST_ENUMERATED = 5  # variables up to which all DAGs are gone through
 _NOTABLE = 0.2  # error of an edge probability that is listed
 _TABLES = ("not_representable", "core", "crowded", "missing_edges", "missing_log_mass")
 
 
-def against_truth(method: Method, posterior: Posterior, source: Benchmark) -> dict[str, Any]:
+def against_truth(posterior: Posterior, source: Benchmark) -> dict[str, Any]:
     """Every measure of a posterior where the true graph is known."""
-    edge, weights = posterior.edge_matrix(), posterior.weights.reshape(-1)
-    graphs = posterior.graphs.reshape(-1, *source.graph.shape)
+    weights, own = posterior.weights.reshape(-1), _own_columns(posterior, source)
+    edge, marginals = posterior.edge_matrix()[own], posterior.marginals or {}
+    graphs = posterior.graphs.reshape(-1, *posterior.graphs.shape[2:])[:, *own]
+    exact = {name: matrix[own] for name, matrix in marginals.items()}
     measures: dict[str, Any] = {
-        **metrics.summary(graphs, source.graph, weights, posterior.marginals),
-        "unsure": outcomes(edge, source.graph, UNSURE),
-        "reliability": outcomes(edge, source.graph, BINS),
-        "errors": _errors(edge, source.graph),
+        **metrics.summary(graphs, source.graph, weights, exact, source.unknown),
+        **of_probabilities(edge, source),
+        **misfits(posterior, source.train),
+        "errors": _errors(edge, source),
         "chains_differ": _between_chains(posterior),
         "num_draws": posterior.weights.size,
         "num_chains": posterior.num_chains,
@@ -39,17 +46,70 @@ def against_truth(method: Method, posterior: Posterior, source: Benchmark) -> di
         "r2_sortability": sortability.r2_sortability(source.train.values, source.graph),
         **_log_joints(posterior),
     }
-    if source.test is not None:
+    if source.test is not None and source.test.names == posterior.names:
         measures["nll"] = held_out(posterior, source.test)
-    return measures | _stages(method, posterior, source)
+    return measures
+
+
+def _own_columns(posterior: Posterior, source: Benchmark) -> tuple[np.ndarray, ...]:
+    """Index of the data's own columns: a posterior may hold more, such as its environments."""
+    where = [posterior.names.index(name) for name in source.train.names]
+    return np.ix_(where, where)
+
+
+def of_probabilities(edge: Float[np.ndarray, "d d"], source: Benchmark) -> dict[str, Any]:
+    """What edge probabilities alone are worth, beside the best constant forecast."""
+    truth, unknown = source.graph, source.unknown
+    rate = metrics.base_rate(truth, unknown)
+    constant = np.full(truth.shape, rate)
+    return {
+        **metrics.judge(edge, truth, unknown),
+        "base_rate": rate,
+        "base_rate_log_score": metrics.log_score(constant, truth, unknown),
+        "unsure": outcomes(edge, truth, UNSURE, unknown),
+        "reliability": outcomes(edge, truth, BINS, unknown),
+        "curve": outcomes(edge, truth, CURVE, unknown),
+        "undefined_directions": undefined_directions(edge, unknown),
+    }
+
+
+def undefined_directions(
+    edge: Float[np.ndarray, "d d"], unknown: Bool[np.ndarray, "d d"] | None
+) -> list[int]:
+    """Of the pairs of which no direction is right: how many, and how many are called sure.
+
+    A direction is sure when, given that the two are adjacent, its probability is below .05 or
+    above .95.
+    """
+    if unknown is None:
+        return [0, 0]
+    one, other = np.nonzero(np.triu(unknown & unknown.T, k=1))
+    adjacent = edge[one, other] + edge[other, one]
+    direction = edge[one, other][adjacent > 0] / adjacent[adjacent > 0]
+    return [len(one), num_decided(direction)]
+
+
+def misfits(posterior: Posterior, data: Dataset) -> dict[str, Any]:
+    """Misfit in nats per row and variable, and of every variable with standard errors."""
+    found = posterior.checked or posterior.check(data)
+    return {
+        "misfit": found.misfit,
+        "misfits": [
+            [one.shape, one.shape_error, one.dependence, one.dependence_error]
+            for one in found.variables
+            if one.variable in data.names
+        ],
+    }
 
 
 def outcomes(
-    edge: Float[np.ndarray, "d d"], truth: np.ndarray, bins: tuple[float, ...]
+    edge: Float[np.ndarray, "d d"],
+    truth: np.ndarray,
+    bins: tuple[float, ...],
+    unknown: Bool[np.ndarray, "d d"] | None = None,
 ) -> list[list[float]]:
     """Of the pairs in each bin: how many, the sum of their probabilities, how many edges."""
-    pairs = ~np.eye(len(truth), dtype=bool)
-    said, true = edge[pairs], truth[pairs]
+    said, true = metrics.pairs(edge, truth, unknown)
     which = np.digitize(said, [*bins[:-1], np.nextafter(bins[-1], 2)]) - 1
     inside = (which >= 0) & (which < len(bins) - 1)
     sums = (
@@ -60,11 +120,14 @@ def outcomes(
 
 
 def held_out(posterior: Posterior, test: Dataset) -> float:
-    """Negative log likelihood per row, of rows that the method has not seen."""
-    untouched = np.zeros(test.values.shape, dtype=bool)
+    """Negative log likelihood per row, of rows that the method has not seen.
+
+    Cells that were set have no likelihood.
+    """
+    were_set = ~test.observed
 
     def one_draw(params: Any, graph: Any) -> Any:
-        return posterior.model.log_prob(params, graph, test.values, untouched)
+        return posterior.model.log_prob(params, graph, test.values, were_set)
 
     def flat(leaf: Any) -> np.ndarray:
         leaf = np.asarray(leaf).reshape(-1, *leaf.shape[2:])
@@ -77,19 +140,21 @@ def held_out(posterior: Posterior, test: Dataset) -> float:
 
 
 def against_exact(
-    name: str, method: Method, posterior: Posterior, data: Dataset
-) -> dict[str, float]:
+    name: str, method: Method, posterior: Posterior, source: Benchmark
+) -> dict[str, Any]:
     """Distance to the posterior of an exact method; measures end in its name, if it has one."""
+    data = source.train
     free = Constraints.free(data.names)
     reference = method(jax.random.key(0), data, free, None)
     edge, exact = posterior.edge_matrix(), reference.edge_matrix()
-    found = {
+    found: dict[str, Any] = {
         "edge_error": float(np.abs(edge - exact).max()),
         "mmd": metrics.mmd_of_marginals(edge, exact),
         "exact_edges": float(exact.sum()),
     }
     if isinstance(method, Exact) and data.num_variables <= MOST_ENUMERATED:
         found["total_variation"] = _total_variation(method, posterior, data)
+        found |= compare_classes(posterior, reference, source.graph)
     return {f"{measure}_{name}" if name else measure: value for measure, value in found.items()}
 
 
@@ -112,7 +177,7 @@ def by_draw(
     return rows
 
 
-def _stages(method: Method, posterior: Posterior, source: Benchmark) -> dict[str, Any]:
+def stages(method: Method, posterior: Posterior, source: Benchmark) -> dict[str, Any]:
     """Best score of each stage of a search, less that of the true graph."""
     search = posterior.provenance.get("search")
     scored: Any = method
@@ -120,11 +185,11 @@ def _stages(method: Method, posterior: Posterior, source: Benchmark) -> dict[str
         return {}
     free = Constraints.free(source.train.names)
     truth = scored.log_score_of(source.train, free, source.graph)
-    stages = {stage["stage"]: stage["best"] - truth for stage in search["stages"]}
+    best = {stage["stage"]: stage["best"] - truth for stage in search["stages"]}
     tables = posterior.provenance["tables"]
     return {
-        "above_truth": max(stages.values()),
-        "stages": stages,
+        "above_truth": max(best.values()),
+        "stages": best,
         "num_scores": search["num_scores"],
         "tables": {key: tables[key] for key in _TABLES},
     }
@@ -144,13 +209,12 @@ def _between_chains(posterior: Posterior) -> float:
     return float(np.abs(each - each.mean(axis=0)).max())
 
 
-def _errors(
-    edge: Float[np.ndarray, "d d"], truth: Int8[np.ndarray, "d d"]
-) -> list[list[int | float]]:
+def _errors(edge: Float[np.ndarray, "d d"], source: Benchmark) -> list[list[int | float]]:
     """Edges whose probability is far from the truth: from, to, probability, truth."""
+    gap = metrics.without_unknown(edge - source.graph, source.unknown)
     return [
-        [int(i), int(j), float(edge[i, j]), int(truth[i, j])]
-        for i, j in zip(*np.nonzero(abs(edge - truth) > _NOTABLE), strict=True)
+        [int(i), int(j), float(edge[i, j]), int(source.graph[i, j])]
+        for i, j in zip(*np.nonzero(abs(gap) > _NOTABLE), strict=True)
     ]
 
 

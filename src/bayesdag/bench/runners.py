@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from bayesdag import metrics
-from bayesdag.bench.judging import BINS, UNSURE, outcomes
+from bayesdag.bench.judging import BINS, UNSURE, of_probabilities, outcomes
 from bayesdag.bench.suite import Trial
 from bayesdag.datasets import Benchmark
 from bayesdag.errors import InputError
@@ -104,6 +104,25 @@ def _opponent_measures(found: dict[str, np.ndarray], truth: np.ndarray) -> dict[
     if "cpdag" in found:
         measures["expected_cpdag_shd"] = float(metrics.shd(found["cpdag"], cpdag(truth)))
     return measures
+
+
+@dataclass(frozen=True)
+class BaseRate(_OneByOne):
+    """The best constant: every edge has the share of true edges as its probability.
+
+    It knows the truth's density and nothing else; a method whose log score is lower would have
+    done better to say that of every pair.
+    """
+
+    def _one(self, trial: Trial) -> dict[str, Any]:
+        source = trial.dataset(trial.seed)
+        rate = metrics.base_rate(source.graph, source.unknown)
+        constant = np.full(source.graph.shape, rate)
+        seen, true = (metrics.without_unknown(m, source.unknown) for m in (constant, source.graph))
+        return {
+            **of_probabilities(constant, source),
+            "expected_shd": metrics.shd_of_marginals(seen, true),
+        }
 
 
 @dataclass(frozen=True)

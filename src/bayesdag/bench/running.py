@@ -1,57 +1,136 @@
-"""Runs a suite: every missing cell, one after the other, each stored as soon as it is there."""
+"""Runs suites: every missing cell, one after the other, each stored as soon as it is there."""
 
 import difflib
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, replace
-from itertools import groupby
-from typing import Any
+from itertools import groupby, zip_longest
+from typing import Any, NamedTuple
 
 from bayesdag import plugins
 from bayesdag.bench.cells import Cell, Store
 from bayesdag.bench.fits import FitRunner
-from bayesdag.bench.suite import BASELINES, Part, Runner, Suite, Trial
+from bayesdag.bench.suite import BASE_RATE, BASELINES, Part, Runner, Suite, Trial
 from bayesdag.bench.worker import Outcome, Worker
 from bayesdag.errors import InputError
 
 Report = Callable[[Cell], None]
 
 
-def run_suite(
-    suite: Suite,
-    store: Store,
+class _Task(NamedTuple):
+    """Data sets that one method is measured on in one call."""
+
+    store: Store
+    part: Part
+    method: str
+    runner: Runner
+    batch: list[Trial]
+
+
+def run_suite(suite: Suite, store: Store, **options: Any) -> list[str]:
+    """Run what the store of one suite lacks; `options` are those of `run_suites`."""
+    return run_suites([(suite, store)], **options)
+
+
+def run_suites(
+    suites: Sequence[tuple[Suite, Store]],
     *,
     methods: Sequence[str] = (),
     parts: Sequence[str] = (),
     limit: float | None = None,
+    minutes: float | None = None,
     retry: bool = False,
     report: Report = lambda cell: None,
 ) -> list[str]:
-    """Run what the store lacks; returns what this machine could not run, in words.
+    """Run what the stores lack; returns what was not run on this machine, in words.
 
     Args:
         methods: only these, and the baselines: names in the tables, or of any method.
         parts: only these.
         limit: seconds per cell, instead of the part's own.
+        minutes: of the whole run; the cell that it cuts short is not stored.
         retry: run cells again that failed or ran out of time.
         report: called with every new cell.
     """
-    chosen = [part for part in suite.parts if not parts or part.name in parts]
-    _refuse_unknown("part", parts, [part.name for part in suite.parts])
-    left_out = []
-    for part in chosen:
-        with Worker(part.one_thread) as worker:
-            for name, runner in select(part, methods, suite).items():
-                if lacking := runner.lacking():
-                    left_out.append(f"{name}: {lacking}")
-                    continue
-                missing = _missing(part, name, store, retry)
-                for batch in _batches(runner, missing):
-                    outcome = worker.measure(runner, batch, (limit or part.limit) * len(batch))
-                    for cell in _stored(part, name, runner, batch, outcome, store):
-                        report(cell)
-                    if part.fresh:
-                        worker.stop()
-    return left_out
+    _refuse_unknown("part", parts, [part.name for suite, _ in suites for part in suite.parts])
+    _refuse_unknown("method", methods, _known_methods(suites))
+    left_out: list[str] = []
+    queues = [
+        (part, list(_groups(part, store, select(part, methods, suite), retry, left_out)))
+        for suite, store in suites
+        for part in suite.parts
+        if not parts or part.name in parts
+    ]
+    tasks = list(_ordered(queues))
+    num_done = _run(tasks, limit, minutes, report)
+    left = sum(len(task.batch) for task in tasks[num_done:])
+    cut = [f"{left} cells: the time limit of {minutes:g} minutes was reached"] if left else []
+    return [*dict.fromkeys(left_out), *cut]
+
+
+def _run(tasks: Sequence[_Task], limit: float | None, minutes: float | None, report: Report) -> int:
+    """How many tasks were done before the time was over."""
+    end = float("inf") if minutes is None else time.monotonic() + 60 * minutes
+    before: Part | None = None
+    worker = Worker()
+    try:
+        for number, task in enumerate(tasks):
+            worker = _worker_of(worker, before, task.part)
+            before, left = task.part, end - time.monotonic()
+            longest = (limit or task.part.limit) * len(task.batch)
+            if left <= 0:
+                return number
+            outcome = worker.measure(task.runner, task.batch, min(longest, left))
+            if outcome.status == "out of time" and left < longest:
+                return number
+            for cell in _stored(task, outcome):
+                report(cell)
+            if task.part.fresh:
+                worker.stop()
+    finally:
+        worker.stop()
+    return len(tasks)
+
+
+def _worker_of(worker: Worker, before: Part | None, part: Part) -> Worker:
+    """The same process while the part lasts; parts that take turns share one."""
+    if before is part or (before and before.interleaved and part.interleaved):
+        return worker
+    worker.stop()
+    return Worker(part.one_thread)
+
+
+def _ordered(queues: Sequence[tuple[Part, list[list[_Task]]]]) -> Iterator[_Task]:
+    """Part by part; those that are interleaved take turns."""
+    for interleaved, some in groupby(queues, key=lambda queue: queue[0].interleaved):
+        of_parts = [groups for _, groups in some]
+        rounds = zip_longest(*of_parts, fillvalue=[]) if interleaved else of_parts
+        yield from (task for groups in rounds for group in groups for task in group)
+
+
+def _groups(
+    part: Part, store: Store, runners: dict[str, Runner], retry: bool, left_out: list[str]
+) -> Iterator[list[_Task]]:
+    """Missing cells: all data sets of a method, or all methods on a data set (interleaved)."""
+    by_method: dict[str, list[_Task]] = {}
+    for name, runner in runners.items():
+        if lacking := runner.lacking():
+            left_out.append(f"{name}: {lacking}")
+            continue
+        batches = _batches(runner, _missing(part, name, store, retry))
+        by_method[name] = [_Task(store, part, name, runner, batch) for batch in batches]
+    if not part.interleaved:
+        yield from by_method.values()
+        return
+    by_trial: dict[int, list[_Task]] = {id(trial): [] for trial in part.trials}
+    for task in (task for tasks in by_method.values() for task in tasks):
+        by_trial[id(task.batch[0])].append(task)
+    yield from by_trial.values()
+
+
+def _known_methods(suites: Sequence[tuple[Suite, Store]]) -> list[str]:
+    in_tables = {name for suite, _ in suites for part in suite.parts for name in part.runners}
+    return [*in_tables, *plugins.names("methods")]
 
 
 def select(part: Part, methods: Sequence[str], suite: Suite) -> dict[str, Runner]:
@@ -62,10 +141,11 @@ def select(part: Part, methods: Sequence[str], suite: Suite) -> dict[str, Runner
     if not methods:
         return dict(part.runners)
     in_tables = {name for one in suite.parts for name in one.runners}
-    _refuse_unknown("method", methods, [*in_tables, *plugins.names("methods")])
-    kept = {n: r for n, r in part.runners.items() if n in methods or n in BASELINES}
+    always = (*BASELINES, BASE_RATE)
+    kept = {n: r for n, r in part.runners.items() if n in methods or n in always}
     judged = any(isinstance(runner, FitRunner) for runner in part.runners.values())
-    others = [name for name in methods if name not in in_tables] if judged else []
+    plain = [name for name in methods if name in plugins.names("methods")]
+    others = [name for name in plain if name not in in_tables] if judged else []
     return {**{name: FitRunner(name) for name in others}, **kept}
 
 
@@ -102,18 +182,18 @@ def _empty(part: Part, method: str, trial: Trial) -> Cell:
     return Cell(part.name, dict(trial.setting), method, trial.seed)
 
 
-def _stored(
-    part: Part, name: str, runner: Runner, batch: list[Trial], outcome: Outcome, store: Store
-) -> Iterator[Cell]:
+def _stored(task: _Task, outcome: Outcome) -> Iterator[Cell]:
     """The cells of a batch, each in its file: measures, or why there are none."""
+    batch = task.batch
     stamp = {**outcome.stamp, "seconds": round(outcome.seconds / len(batch), 3)}
     stamp |= {"together": len(batch)} if len(batch) > 1 else {}
-    stamp["settings"] = _settings(runner)
+    stamp["settings"] = _settings(task.runner)
     measures = outcome.measures or [{} for _ in batch]
     for trial, own in zip(batch, measures, strict=True):
         told = {"status": outcome.status, "error": outcome.error}
-        cell = replace(_empty(part, name, trial), measures=own, stamp=stamp, **told)
-        store.write(cell)
+        empty = _empty(task.part, task.method, trial)
+        cell = replace(empty, measures=own, stamp=stamp, **told)
+        task.store.write(cell)
         yield cell
 
 
@@ -121,6 +201,8 @@ def _settings(runner: Runner) -> dict[str, Any]:
     """All settings, with those of a method that is given by its name."""
     if not isinstance(runner, FitRunner):
         return asdict(runner)  # pyright: ignore[reportArgumentType]
+    if not runner.exists:
+        return {"method": {"plugin": f"methods/{runner.method}"}}
     options = {"from_truth": runner.from_truth, "by_epoch": runner.by_epoch}
     chosen = {name: value for name, value in options.items() if value}
     return {"method": plugins.configuration(runner.built()), **chosen}

@@ -17,6 +17,7 @@ from bayesdag.errors import InputError
 Size = Literal["quick", "paper"]
 Setting = Mapping[str, Any]
 BASELINES = ("empty", "random_order", "sort_variance", "sort_r2")
+BASE_RATE = "base rate"  # in tables: the share of true edges as the probability of each
 HOUR = 3600.0
 _FOLDER = Path(__file__).parent / "suites"
 
@@ -58,6 +59,8 @@ class Part:
         limit: seconds after which a cell is given up.
         fresh: every cell in a process of its own, so that it meets no compiled code.
         one_thread: compute in one CPU thread.
+        interleaved: all methods on one data set before the next one, in turn with other such
+            parts, so that a run that is stopped has something of everything.
     """
 
     name: str
@@ -66,6 +69,7 @@ class Part:
     limit: float = HOUR
     fresh: bool = False
     one_thread: bool = False
+    interleaved: bool = False
 
 
 @dataclass(frozen=True)
@@ -74,7 +78,8 @@ class Table:
 
     Attributes:
         title: its heading; empty: it follows the one before.
-        rows: what a row stands for: names of the setting, "method", "seed", "device".
+        rows: what a row stands for: names of the setting, "method", "seed", "device", or
+            "misfit", the bin of the measured misfit.
         columns: heading: "measure [how] [format]", for example "expected_shd .1f" or
             "seconds max .0f"; without `how` the mean over data sets with its 95 % interval.
         caption: what is measured.
@@ -107,12 +112,14 @@ class Suite:
         caption: what is measured; never what was found.
         parts: what is run.
         tables: what is shown.
+        collects: other suites whose cells its tables show; they are run with it.
     """
 
     title: str
     caption: str
     parts: tuple[Part, ...]
     tables: tuple[Table, ...] = field(default=())
+    collects: tuple[str, ...] = ()
 
 
 def trials(setting: Setting, dataset: Any, seeds: Iterable[int]) -> list[Trial]:

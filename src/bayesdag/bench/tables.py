@@ -1,4 +1,4 @@
-"""The writer of tables: one page per suite, from its stored cells alone."""
+"""The writer of tables: one page per suite, from stored cells alone."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -9,7 +9,10 @@ import numpy as np
 from scipy import stats
 
 from bayesdag.bench.cells import Cell, Store
+from bayesdag.bench.judging import CURVE
 from bayesdag.bench.suite import BASELINES, Suite, Table
+from bayesdag.metrics import clustered_interval
+from bayesdag.posterior.observed_reliability import MISFITS, bin_of
 from bayesdag.runs.files import write_whole
 
 NONE = "–"
@@ -17,9 +20,12 @@ NEGLIGIBLE = 0.5  # nats by which two graphs score alike
 _FEWEST = 10  # pairs below which calibration is not judged
 
 
-def write_page(path: Path, name: str, suite: Suite, store: Store) -> None:
-    """Write the page of a suite: its tables, what failed, and where every cell ran."""
-    text = page(name, suite, store.read())
+def write_page(path: Path, name: str, suite: Suite, *stores: Store) -> None:
+    """Write the page of a suite: its tables, what failed, and where every cell ran.
+
+    The stores are its own and those of the suites that it collects.
+    """
+    text = page(name, suite, [cell for store in stores for cell in store.read()])
     write_whole(path, lambda temporary: temporary.write_text(text, encoding="utf-8"))
 
 
@@ -101,6 +107,10 @@ def _reached(values: list[float], _: str) -> str:
     return f"{sum(v > -1e-6 for v in values)} of {len(values)}" if values else NONE
 
 
+def _positive(values: list[float], _: str) -> str:
+    return f"{sum(v > 0 for v in values)} of {len(values)}" if values else NONE
+
+
 # How the numbers of a row's cells become one text; all of them must be there.
 _NUMBERS: dict[str, Callable[[list[float], str], str]] = {
     "mean": interval,
@@ -111,6 +121,7 @@ _NUMBERS: dict[str, Callable[[list[float], str], str]] = {
     "mean-above": _mean_if(_above, 1),
     "mean-below": _mean_if(_below, -1),
     "reached": _reached,
+    "positive": _positive,
 }
 
 
@@ -131,8 +142,27 @@ def _reliability(values: list[Any]) -> str:
     return ", ".join(f"{s / n:.2f}→{t / n:.2f} ({n:.0f})" for n, s, t in found if n) or NONE
 
 
+def _fraction(values: list[Any]) -> str:
+    """Pooled share of counts [all, some] with its 95 % interval; data sets count as clusters."""
+    if not values:
+        return NONE
+    counts, hits = np.array(values, dtype=float).T
+    total = int(counts.sum())
+    if not total:
+        return f"{NONE} (0)"
+    low, high = clustered_interval(hits, counts)
+    return f"{hits.sum() / total:.2f} ({low:.2f}–{high:.2f}; {hits.sum():.0f} of {total})"
+
+
+def _of_bin(number: int) -> Callable[[list[Any]], str]:
+    """The share of true edges among the pairs of one bin of a curve."""
+    return lambda values: _fraction([(curve[number][0], curve[number][2]) for curve in values])
+
+
 # How other values become one text, whatever their type; absent ones are left out.
 _WHOLE: dict[str, Callable[[list[Any]], str]] = {
+    **{f"bin{number}": _of_bin(number) for number in range(len(CURVE) - 1)},
+    "fraction": _fraction,
     "calibration": _calibration,
     "reliability": _reliability,
     "listed": lambda values: ", ".join(sorted({str(v)[:10] for v in values})) or NONE,
@@ -194,8 +224,19 @@ def _shown(table: Table, cell: Cell) -> bool:
 def _value(cell: Cell, key: str) -> Any:
     if key in ("method", "seed"):
         return getattr(cell, key)
+    if key == "misfit":
+        return _misfit_bin(cell.measures.get("misfit"))
     found = cell.stamp if key == "device" else cell.setting
     return found.get(key, NONE)
+
+
+def _misfit_bin(misfit: Any) -> str:
+    """The bin in nats per row and variable; bins sort by their text."""
+    if misfit is None:
+        return NONE
+    number = bin_of(float(misfit), MISFITS)
+    upper = f"–{MISFITS[number + 1]:.2f}" if number + 1 < len(MISFITS) else " or more"
+    return f"{MISFITS[number]:.2f}{upper}"
 
 
 def _groups(

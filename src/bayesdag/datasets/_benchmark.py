@@ -38,7 +38,8 @@ class Benchmark:
     Attributes:
         train: rows to learn from.
         graph: the true graph (for measurements, the one experts agree on).
-        test: fresh rows of the same distribution, in the units of `train`, or None.
+        test: fresh rows in the units of `train`, or None: of the same distribution, or of
+            conditions that were held out.
         interventional: one set of rows for each variable that was set.
         truth: the generating model where it is known; None for measurements.
         unknown: True where the truth of an entry is not known and must not be scored; None:

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bayesdag.posterior import observed_reliability
+
 if TYPE_CHECKING:
     import pandas
 
@@ -62,12 +64,16 @@ class Check:
         linear: whether the functions of the model are linear.
         fixed_spread: whether the size of the noise is the same for all rows.
         gaussian: whether the noise is Gaussian.
+        model: the score or method that was fitted, as `family/name`; empty where unknown.
+        num_rows: rows that were fitted.
     """
 
     variables: tuple[VariableCheck, ...]
     linear: bool
     fixed_spread: bool
     gaussian: bool
+    model: str = ""
+    num_rows: int = 0
 
     def __repr__(self) -> str:
         return f"<Check of {len(self.variables)} variables: {self.headline}>"
@@ -91,6 +97,18 @@ class Check:
         return sum(max(gain - MATTERS, 0.0) for gain in found)
 
     @property
+    def misfit(self) -> float | None:
+        """What matters of the misfits, in nats per row and checked variable; None: none checked."""
+        num_checked = sum(one.num_rows >= FEWEST_ROWS for one in self.variables)
+        return self.total / num_checked if num_checked else None
+
+    @property
+    def reliability(self) -> str:
+        """What "95 % probable" has been worth on generated data with a misfit like this."""
+        observed = observed_reliability.shipped()
+        return observed.sentence(self.model, self.misfit, self.num_rows)
+
+    @property
     def headline(self) -> str:
         """The verdict in one sentence."""
         wrong = [one.variable for one in self.variables if self._misfits(one)]
@@ -106,8 +124,9 @@ class Check:
         return f"nothing contradicts the model{unchecked}"
 
     def lines(self) -> list[str]:
-        """The verdict, and each misfit with its likely reason."""
-        return [f"fit: {self.headline}", *(f"  {words}" for words in self.warnings)]
+        """The verdict, each misfit with its likely reason, and what certainty is worth then."""
+        worth = [f"reliability: {self.reliability}"] if self.model else []
+        return [f"fit: {self.headline}", *(f"  {words}" for words in self.warnings), *worth]
 
     def verdict(self, variable: str) -> str:
         """A few words about one variable."""
@@ -141,6 +160,10 @@ class Check:
             "linear": self.linear,
             "fixed_spread": self.fixed_spread,
             "gaussian": self.gaussian,
+            "model": self.model,
+            "num_rows": self.num_rows,
+            "misfit": self.misfit,
+            "reliability": self.reliability,
             "variables": [
                 asdict(one) | {"moments": list(one.moments), "verdict": self.verdict(one.variable)}
                 for one in self.variables
@@ -229,7 +252,13 @@ def from_summary(told: Mapping[str, Any]) -> Check:
         | {"moments": tuple(one["moments"])}
         for one in told["variables"]
     ]
-    return Check(tuple(VariableCheck(**one) for one in variables), **kept)
+    model, num_rows = told.get("model"), told.get("num_rows")
+    return Check(
+        tuple(VariableCheck(**one) for one in variables),
+        **kept,
+        model=model if isinstance(model, str) else "",
+        num_rows=num_rows if isinstance(num_rows, int) else 0,
+    )
 
 
 def averaged(checks: Sequence[Check], num_chains: Sequence[int]) -> Check:
@@ -246,5 +275,4 @@ def averaged(checks: Sequence[Check], num_chains: Sequence[int]) -> Check:
         mean: Any = {name: float(share @ [getattr(one, name) for one in runs]) for name in numbers}
         moments = tuple((share @ np.array([one.moments for one in runs])).tolist())
         variables.append(replace(worst, **mean, moments=moments))
-    first = checks[0]
-    return Check(tuple(variables), first.linear, first.fixed_spread, first.gaussian)
+    return replace(checks[0], variables=tuple(variables))

@@ -27,6 +27,7 @@ from bayesdag.posterior import (
     experiment_design,
     exports,
     graph_queries,
+    observed_reliability,
     predictive_checks,
     storage,
 )
@@ -229,7 +230,10 @@ class Posterior:
         """Whether the model fits the rows it was fitted to; other rows are refused."""
         dataset = data if isinstance(data, Dataset) else read(data)
         predictive_checks.refuse_other_data(self.provenance, self.summary, dataset)
-        return predictive_checks.check(key_of(seed), self._ensemble, dataset)
+        found = predictive_checks.check(key_of(seed), self._ensemble, dataset)
+        fitted = self.provenance.get("chosen", self.provenance.get("method"))
+        model = observed_reliability.model_of(fitted)
+        return replace(found, model=model, num_rows=dataset.num_rows)
 
     @property
     def checked(self) -> Check | None:

@@ -1,0 +1,57 @@
+"""Additive noise, functions of several kinds, sparse and dense: who finds the graph."""
+
+from itertools import product
+
+from bayesdag.bench.suite import Part, Size, Suite, Table, Trial
+from bayesdag.bench.suites.broken_worlds import METHODS, runners
+from bayesdag.datasets.synthetic import Synthetic
+
+FIRST_SEED = 1000  # smaller seeds are for development
+NUM_SETS = {"quick": 1, "paper": 5}
+NUM_ROWS = {"quick": 200, "paper": 1000}
+SETTING = ("functions", "edges per node", "d", "rows")
+KINDS = {"GP": "gp", "additive GP": "additive", "sigmoid": "sigmoid"}
+DENSITIES = {"quick": (1,), "paper": (1, 4)}
+VARIABLES = {"quick": (5,), "paper": (10, 20)}
+COLUMNS = {
+    "E-SHD": "expected_shd .2f",
+    "F1": "edge_f1 .3f",
+    "true at p ≥ .95": "curve bin5",
+    "log score": "log_score .4f",
+    "base rate's": "base_rate_log_score .4f",
+    "misfit": "misfit .3f",
+    "s": "seconds .1f",
+}
+
+
+def build(size: Size) -> Suite:
+    """The suite of this size."""
+    methods = runners({**METHODS[size], "cam": "cam"})
+    return Suite(
+        title="Functions of several kinds with additive noise",
+        caption="Erdős–Rényi graphs, standardised columns, Gaussian noise. A reversal counts 1 in "
+        "SHD.",
+        parts=(Part("kinds", tuple(_trials(size)), methods, 1800.0, interleaved=True),),
+        tables=(Table("", (*SETTING, "method"), COLUMNS),),
+    )
+
+
+def _trials(size: Size) -> list[Trial]:
+    num_rows = NUM_ROWS[size]
+    return [
+        Trial(
+            dict(zip(SETTING, (kind, density, d, num_rows), strict=True)),
+            seed,
+            Synthetic(
+                num_variables=d,
+                edges_per_node=density,
+                mechanism=KINDS[kind],
+                scaling="standardised",
+                num_train=num_rows,
+                num_test=0,
+            ),
+        )
+        for seed in range(FIRST_SEED, FIRST_SEED + NUM_SETS[size])
+        for d, density in product(VARIABLES[size], DENSITIES[size])
+        for kind in KINDS
+    ]

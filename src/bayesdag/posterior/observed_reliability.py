@@ -1,0 +1,177 @@
+"""What a stated probability has been worth on generated data with a misfit like this one.
+
+A model that does not fit is often too sure. How much too sure is not a matter of theory: the
+benchmarks count, on data that break the model in known ways, how many of the edges that were
+said to be at least 95 % probable are true, by misfit and number of rows. The counts come with the
+package (`observed_reliability.json`, written by `bayesdag bench … --reliability-table`) and only
+from families of data that are there for development.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from bayesdag.errors import FileFormatError
+
+TABLE = Path(__file__).with_name("observed_reliability.json")
+# Lower ends: nats per row and variable beyond what is negligible, and rows.
+MISFITS = (0.0, 0.01, 0.05, 0.2)
+ROWS = (0, 500, 2000)
+FEWEST_EDGES = 5  # below which a share says nothing
+SURE, LIKELY = 0.95, 0.5
+
+
+class EdgeCount(NamedTuple):
+    """Edges said to be so probable, how many are true, and the 95 % interval of the share."""
+
+    said: int
+    true: int
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class ReliabilityEntry:
+    """What was observed under one model, at one size of misfit and number of rows.
+
+    Attributes:
+        model: as `model_of` names it.
+        misfit: number of the bin in `MISFITS`.
+        rows: number of the bin in `ROWS`.
+        datasets: how many were fitted.
+        sure: edges said to be at least 95 % probable.
+        likely: edges said to be 50 to 95 % probable.
+    """
+
+    model: str
+    misfit: int
+    rows: int
+    datasets: int
+    sure: EdgeCount
+    likely: EdgeCount
+
+
+@dataclass(frozen=True)
+class ObservedReliability:
+    """The counts of all models, and where they come from.
+
+    Attributes:
+        entries: one per model, bin of misfit and bin of rows.
+        origin: command, commits and families of data, as plain data.
+    """
+
+    entries: tuple[ReliabilityEntry, ...] = ()
+    origin: Mapping[str, Any] = field(default_factory=dict)
+
+    def find(self, model: str, misfit: float, num_rows: int) -> ReliabilityEntry | None:
+        """The counts under this model, with a misfit and a number of rows like these."""
+        place = (model, bin_of(misfit, MISFITS), bin_of(num_rows, ROWS))
+        return next((e for e in self.entries if (e.model, e.misfit, e.rows) == place), None)
+
+    def sentence(self, model: str, misfit: float | None, num_rows: int) -> str:
+        """What 95 % has been worth, in words; or that nobody has measured it."""
+        if misfit is None:
+            return "What a probability of 95 % is worth here is not known: the fit was not checked."
+        like = f"{misfit_words(misfit)}, {rows_words(num_rows)}"
+        entry = self.find(model, misfit, num_rows)
+        if entry is None:
+            return (
+                "What a probability of 95 % is worth here has not been measured: no generated "
+                f"data with a misfit like this ({like}) were fitted by this model."
+            )
+        if entry.sure.said < FEWEST_EDGES:
+            return (
+                f"On generated data with a misfit like this ({like}), too few edges were said to "
+                f"be at least 95 % probable to judge by ({entry.sure.said})."
+            )
+        return (
+            f"On generated data with a misfit like this ({like}), edges said to be at least 95 % "
+            f"probable were right in {_share(entry.sure)}{_and_likely(entry.likely)}."
+        )
+
+    def to_json(self) -> str:
+        """The file that comes with the package."""
+        entries = [asdict(entry) for entry in self.entries]
+        lines = ",\n  ".join(json.dumps(entry) for entry in entries)
+        bins = json.dumps({"misfits": MISFITS, "rows": ROWS})
+        origin = json.dumps(dict(self.origin), ensure_ascii=False)
+        return f'{{"bins": {bins},\n "origin": {origin},\n "entries": [\n  {lines}\n]}}\n'
+
+
+@cache
+def shipped() -> ObservedReliability:
+    """The counts that come with this version; none where they were not measured."""
+    return read(TABLE) if TABLE.is_file() else ObservedReliability()
+
+
+def read(path: Path) -> ObservedReliability:
+    """Counts from a file that `to_json` wrote."""
+    try:
+        told = json.loads(path.read_text(encoding="utf-8"))
+        bins = told["bins"]
+        if (tuple(bins["misfits"]), tuple(bins["rows"])) != (MISFITS, ROWS):
+            raise ValueError("its bins are those of another version")
+        return ObservedReliability(tuple(map(_entry, told["entries"])), told["origin"])
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise FileFormatError(
+            f"{path} is no table of observed reliability ({error}); write it again with "
+            "bayesdag bench reliability --tables-only --reliability-table FILE"
+        ) from error
+
+
+def model_of(method: Mapping[str, Any] | None) -> str:
+    """What decides how sure a method is: its score, or else the method itself.
+
+    `exact` and `collapsed` with one score have one posterior, so they share what was observed.
+    """
+    if not isinstance(method, Mapping):
+        return ""
+    score = method.get("score")
+    chosen = score if isinstance(score, Mapping) else method
+    return str(chosen.get("plugin", ""))
+
+
+def bin_of(value: float | int, lower_ends: Sequence[float | int]) -> int:
+    """Number of the bin that holds a value; all below the first are in it."""
+    return max(int(np.searchsorted(lower_ends, value, side="right")) - 1, 0)
+
+
+def misfit_words(misfit: float) -> str:
+    """The bin of a misfit, in words."""
+    number = bin_of(misfit, MISFITS)
+    if number == 0:
+        return f"below {MISFITS[1]:g} nats per row and variable"
+    if number == len(MISFITS) - 1:
+        return f"{MISFITS[-1]:g} or more nats per row and variable"
+    return f"{MISFITS[number]:g} to {MISFITS[number + 1]:g} nats per row and variable"
+
+
+def rows_words(num_rows: int) -> str:
+    """The bin of a number of rows, in words."""
+    number = bin_of(num_rows, ROWS)
+    if number == 0:
+        return f"fewer than {ROWS[1]} rows"
+    if number == len(ROWS) - 1:
+        return f"{ROWS[-1]} or more rows"
+    return f"{ROWS[number]} to {ROWS[number + 1]} rows"
+
+
+def _entry(told: Mapping[str, Any]) -> ReliabilityEntry:
+    counts = {name: EdgeCount(*told[name]) for name in ("sure", "likely")}
+    return ReliabilityEntry(**{**told, **counts})
+
+
+def _share(count: EdgeCount) -> str:
+    share, low, high = (f"{100 * x:.0f} %" for x in (count.true / count.said, *count[2:]))
+    return f"{share} ({count.true} of {count.said}; 95 % interval {low} to {high})"
+
+
+def _and_likely(count: EdgeCount) -> str:
+    if count.said < FEWEST_EDGES:
+        return ""
+    return f", those said to be 50 to 95 % probable in {_share(count)}"
