@@ -432,3 +432,64 @@ def test_exact_marginals_are_preferred_to_the_draws():
     assert row["expected_num_edges"] == 2.25
     assert row["brier"] == row["ancestor_brier"] == pytest.approx((0.5**2 + 0.25**2) / 6)
     assert row["edge_f1"] == 0.625
+
+
+@given(weighted_draws(), st.integers(0, 2**32 - 1))
+def test_whatever_is_said_of_unknown_entries_changes_nothing(drawn, seed):
+    graphs, weights, truth = drawn
+    d, rng = len(truth), np.random.default_rng(seed)
+    unknown = (rng.random((d, d)) < 0.3) & ~np.eye(d, dtype=bool)
+    edge = metrics.frequencies(graphs, weights)
+    other = np.where(unknown, rng.random((d, d)), edge)
+    assert metrics.judge(edge, truth, unknown) == metrics.judge(other, truth, unknown)
+    said, otherwise = (metrics.without_unknown(m, unknown) for m in (edge, other))
+    true = metrics.without_unknown(truth, unknown)
+    expected = metrics.shd_of_marginals(said, true)
+    assert metrics.shd_of_marginals(otherwise, true) == pytest.approx(expected)
+    drawn_shd = metrics.expected_shd(metrics.without_unknown(graphs, unknown), true, weights)
+    assert drawn_shd == pytest.approx(expected)
+
+
+def test_unknown_entries_are_left_out_of_every_measure():
+    unknown = np.zeros((3, 3), dtype=bool)
+    unknown[0, 1] = unknown[1, 2] = True  # all that the chain gets right and wrong of 1
+    found = metrics.summary(CHAIN[None], COLLIDER, unknown=unknown)
+    assert found["expected_shd"] == 1.0  # 0 → 2 is missing
+    assert found["num_true_edges"] == 1.0
+    assert found["expected_num_edges"] == 0.0
+    assert found["brier"] == pytest.approx(1 / 4)
+    # Whether 1 reaches 2 is not known, and 0 reaches it in any case.
+    expected = np.zeros((3, 3), dtype=bool)
+    expected[0, 1] = expected[1, 2] = True
+    np.testing.assert_array_equal(metrics.unknown_ancestors(COLLIDER, unknown), expected)
+    assert metrics.unknown_ancestors(COLLIDER, None) is None
+
+
+def test_nothing_unknown_is_as_if_nobody_had_asked():
+    none = np.zeros((3, 3), dtype=bool)
+    assert metrics.summary(DRAWS, COLLIDER, WEIGHTS, unknown=none) == metrics.summary(
+        DRAWS, COLLIDER, WEIGHTS
+    )
+
+
+def test_the_base_rate_is_the_best_constant_forecast():
+    rate = metrics.base_rate(COLLIDER)
+    assert rate == pytest.approx(2 / 6)
+    best = metrics.log_score(np.full((3, 3), rate), COLLIDER)
+    for other in (rate - 0.05, rate + 0.05):
+        assert metrics.log_score(np.full((3, 3), other), COLLIDER) < best
+    unknown = COLLIDER.astype(bool) & (np.arange(3) == 0)[:, None]
+    assert metrics.base_rate(COLLIDER, unknown) == pytest.approx(1 / 5)
+
+
+def test_data_sets_that_are_right_or_wrong_as_a_whole_count_once_each():
+    hits, counts = np.array([10.0, 0.0, 10.0, 0.0]), np.full(4, 10.0)
+    low, high = metrics.clustered_interval(hits, counts)
+    # As four independent trials, up to the correction for having estimated the share.
+    narrow = np.ravel(metrics.wilson_interval(np.array([20.0]), np.array([40.0])))
+    wide = np.ravel(metrics.wilson_interval(np.array([1.5]), np.array([3.0])))
+    assert [low, high] == pytest.approx(wide)
+    assert low < narrow[0]
+    alike = metrics.clustered_interval(np.full(4, 5.0), counts)
+    assert list(alike) == pytest.approx(narrow)
+    assert metrics.clustered_interval(np.zeros(2), np.zeros(2)) == (0.0, 1.0)

@@ -352,7 +352,8 @@ def clustered_interval(
 
     Pairs of one data set are right or wrong together, so the pairs count for fewer
     independent ones: as many as explain how much the data sets differ (the design effect of a
-    ratio estimate), and never for more than there are. No pair at all: 0 to 1.
+    ratio estimate), and never for more than there are. Where all are right, or none, nothing
+    shows how they hang together, and the interval is too narrow. No pair at all: 0 to 1.
     """
     total, groups = float(counts.sum()), int(np.count_nonzero(counts))
     if not total:
@@ -362,8 +363,8 @@ def clustered_interval(
     if groups > 1 and binomial > 0:
         between = ((hits - share * counts) ** 2).sum() / total**2 * groups / (groups - 1)
         effect = max(1.0, float(between / binomial))
-    low, high = wilson_interval(np.array(share * total / effect), np.array(total / effect))
-    return float(low), float(high)
+    low, high = wilson_interval(np.array([share * total / effect]), np.array([total / effect]))
+    return float(low[0]), float(high[0])
 
 
 def pairs(

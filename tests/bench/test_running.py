@@ -6,12 +6,19 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from bayesdag.bench import Part, Store, Suite, load_suite, run_suite, write_page
+from bayesdag.bench import Part, Store, Suite, load_suite, run_suite, running, write_page
 from bayesdag.bench.fits import FitRunner
-from bayesdag.bench.running import select
+from bayesdag.bench.running import plan, run_suites, select
 from bayesdag.bench.suite import BASELINES, Trial, describe_suites, suite_names
 from bayesdag.bench.tables import page
+from bayesdag.bench.worker import Outcome, Worker
+from bayesdag.datasets.synthetic import Synthetic
 from bayesdag.errors import InputError
+
+JUDGED = (
+    *("trivial", "linear", "nonlinear", "joint", "neural_scores"),
+    *("broken_worlds", "measured", "exchangeable_pairs", "additive_kinds"),
+)
 
 
 @dataclass(frozen=True)
@@ -37,9 +44,10 @@ class Fragile:
         return {"expected_shd": float(trial.seed), "process": os.getpid()}
 
 
-def suite(*does: str, seeds=(1,), **options) -> Suite:
+def suite(*does: str, seeds=(1,), name="only", methods=("fragile",), **options) -> Suite:
     trials = tuple(Trial({"does": word}, seed, None) for word in does for seed in seeds)
-    return Suite("A title", "", (Part("only", trials, {"fragile": Fragile()}, **options),))
+    runners = {method: Fragile() for method in methods}
+    return Suite("A title", "", (Part(name, trials, runners, **options),))
 
 
 @pytest.fixture(scope="module")
@@ -93,6 +101,82 @@ def test_a_part_keeps_its_process_unless_every_cell_wants_a_fresh_one(tmp_path):
     assert len(processes("fresh", fresh=True)) == 2
 
 
+def test_interleaved_parts_take_turns_and_finish_a_data_set_before_the_next(tmp_path):
+    def order(**options):
+        both = [
+            (
+                suite("answer", seeds=seeds, name=name, methods=("a", "b"), **options),
+                Store(tmp_path),
+            )
+            for name, seeds in (("one", (1, 2)), ("two", (1,)))
+        ]
+        return [f"{t.part.name} {t.method}{t.batch[0].seed}" for t in plan(both)[0]]
+
+    assert order() == ["one a1", "one a2", "one b1", "one b2", "two a1", "two b1"]
+    turns = ["one a1", "one b1", "two a1", "two b1", "one a2", "one b2"]
+    assert order(interleaved=True) == turns
+
+
+class Instant(Worker):
+    """A worker that starts no process, and takes as long as the seed says, in seconds."""
+
+    def measure(self, runner, trials, limit):
+        seconds = trials[0].seed
+        time.sleep(min(seconds, limit))
+        done = seconds < limit
+        measures = [{"process": id(self)}] if done else []
+        return Outcome("done" if done else "out of time", measures, "", float(seconds), {})
+
+
+@pytest.fixture
+def instant(monkeypatch):
+    monkeypatch.setattr(running, "Worker", Instant)
+
+
+def test_a_run_ends_in_time_and_the_same_command_goes_on(instant, tmp_path):
+    store = Store(tmp_path)
+    wanted = suite("answer", seeds=(0, 60, 61))
+    left_out = run_suites([(wanted, store)], minutes=0.005)
+    assert left_out == ["2 cells: the time limit of 0.005 minutes was reached"]
+    # The cell that was cut short did not fail: it was not measured.
+    assert [(cell.seed, cell.status) for cell in store.read()] == [(0, "done")]
+    run_suites([(wanted, store)], minutes=1.0, limit=0.1)
+    assert {cell.seed: cell.status for cell in store.read()} == {
+        0: "done",
+        60: "out of time",
+        61: "out of time",
+    }
+
+
+def test_several_processes_share_the_work(instant, tmp_path):
+    store = Store(tmp_path)
+    run_suites([(suite("nap", "answer", "more", "last"), store)], jobs=2, limit=9.0)
+    found = store.read()
+    assert len(found) == 4
+    assert len({cell.measures["process"] for cell in found}) == 2
+    with pytest.raises(InputError, match="jobs is 0; it must be 1 or more"):
+        run_suites([], jobs=0)
+
+
+def test_an_error_of_ours_ends_all_workers(instant, tmp_path):
+    def broken(cell):
+        raise RuntimeError("no screen")
+
+    with pytest.raises(RuntimeError, match="no screen"):
+        run_suites([(suite("answer", "more"), Store(tmp_path))], jobs=2, report=broken)
+
+
+def test_a_method_that_is_yet_to_come_is_a_recorded_failure(tmp_path):
+    store = Store(tmp_path)
+    trial = Trial({"d": 5}, 1, Synthetic(num_variables=5, num_train=50, num_test=0))
+    missing = Suite("A title", "", (Part("only", (trial,), {"later": FitRunner("later")}),))
+    run_suite(missing, store)
+    (cell,) = store.read()
+    assert cell.status == "failed"
+    assert "no method is called 'later'; there are: auto" in cell.error
+    assert cell.stamp["settings"] == {"method": {"plugin": "methods/later"}}
+
+
 def test_baselines_stay_whatever_methods_are_asked_for():
     wanted = load_suite("nonlinear", "quick")
     (part,) = wanted.parts
@@ -129,7 +213,7 @@ def test_every_suite_is_whole(name, size):
 
 
 def test_baselines_are_in_every_part_that_judges_graphs():
-    for name in ("trivial", "linear", "nonlinear", "joint", "neural_scores"):
+    for name in JUDGED:
         judged = [p for p in load_suite(name).parts if p.name not in ("time", "exact")]
         for part in judged:
             if any(isinstance(runner, FitRunner) for runner in part.runners.values()):
@@ -147,3 +231,19 @@ def test_the_smallest_suite_runs_and_writes_its_tables(tmp_path):
     }
     shown = (tmp_path / "trivial.md").read_text()
     assert "| nonlinear ER d=5 | raw | empty | 2 | 5.0 ± 0.0 |" in shown
+
+
+def test_data_sets_of_a_suite_that_may_be_stopped_cover_all_families_from_the_start():
+    for part in load_suite("broken_worlds").parts:
+        num = len({trial.setting["data"] for trial in part.trials})
+        for start in range(0, len(part.trials), num):
+            assert len({t.setting["data"] for t in part.trials[start : start + num]}) == num
+        first = [t.setting for t in part.trials[: 6 * num : num]]
+        assert len({s["rows"] for s in first}) == len({s["d"] for s in first}) == 3
+
+
+def test_no_family_and_no_seed_is_in_both_halves():
+    development, figures = load_suite("broken_worlds").parts
+    families = [{t.setting["data"] for t in part.trials} for part in (development, figures)]
+    assert not families[0] & families[1]
+    assert max(t.seed for t in development.trials) < 1000 <= min(t.seed for t in figures.trials)

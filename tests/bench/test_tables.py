@@ -103,3 +103,28 @@ def test_the_page_says_where_the_cells_ran():
     assert "- commit abc, device 2 cores: 2 cells, 6 s in all" in page(
         "name", Suite("Title", "", ()), found
     )
+
+
+def test_a_share_is_pooled_over_data_sets_with_its_interval():
+    found = [
+        Cell("part", {}, "a", seed, measures={"pairs": pair, "curve": [[4.0, 1.0, 1.0]] * 6})
+        for seed, pair in enumerate([[10, 9], [10, 9]])
+    ]
+    columns = {"share": "pairs fraction", "low": "curve bin0", "none": "absent fraction"}
+    assert rows(Table("", ("method",), columns), found) == [
+        "| a | 2 | 0.90 (0.70–0.97; 18 of 20) | 0.25 (0.07–0.59; 2 of 8) | – |"
+    ]
+
+
+def test_rows_may_be_bins_of_the_misfit_in_their_order():
+    found = [
+        Cell("part", {}, "a", seed, measures={"shd": 1.0, "misfit": misfit})
+        for seed, misfit in enumerate([3.0, 0.0, 0.07, 0.02, None])
+    ]
+    shown = [row.split(" | ")[0] for row in rows(Table("", ("misfit",), {"SHD": "shd"}), found)]
+    assert shown == ["| 0.00–0.01", "| 0.01–0.05", "| 0.05–0.20", "| 0.20 or more", "| –"]
+
+
+def test_how_often_one_method_is_better_is_counted():
+    table = Table("", ("method",), {"above 0": "shd positive"}, less="a")
+    assert rows(table, cells(a=[1.0, 2.0, 3.0], b=[2.0, 1.0, 4.0])) == ["| b | 3 | 2 of 3 |"]

@@ -76,17 +76,17 @@ def of_probabilities(edge: Float[np.ndarray, "d d"], source: Benchmark) -> dict[
 def undefined_directions(
     edge: Float[np.ndarray, "d d"], unknown: Bool[np.ndarray, "d d"] | None
 ) -> list[int]:
-    """Of the pairs of which no direction is right: how many, and how many are called sure.
+    """Of the pairs that are called adjacent and of which no direction is right: how many are sure.
 
-    A direction is sure when, given that the two are adjacent, its probability is below .05 or
-    above .95.
+    Returns how many there are, and how many of them have a direction that, given that the two
+    are adjacent, is less probable than .05 or more probable than .95.
     """
     if unknown is None:
         return [0, 0]
     one, other = np.nonzero(np.triu(unknown & unknown.T, k=1))
     adjacent = edge[one, other] + edge[other, one]
-    direction = edge[one, other][adjacent > 0] / adjacent[adjacent > 0]
-    return [len(one), num_decided(direction)]
+    direction = edge[one, other][adjacent > 0.5] / adjacent[adjacent > 0.5]
+    return [len(direction), num_decided(direction)]
 
 
 def misfits(posterior: Posterior, data: Dataset) -> dict[str, Any]:

@@ -1,8 +1,11 @@
 """Runs suites: every missing cell, one after the other, each stored as soon as it is there."""
 
 import difflib
+import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, replace
 from itertools import groupby, zip_longest
 from typing import Any, NamedTuple
@@ -15,6 +18,7 @@ from bayesdag.bench.worker import Outcome, Worker
 from bayesdag.errors import InputError
 
 Report = Callable[[Cell], None]
+MEMORY = 0.9  # share of an accelerator's memory that all processes together reserve
 
 
 class _Task(NamedTuple):
@@ -39,6 +43,7 @@ def run_suites(
     parts: Sequence[str] = (),
     limit: float | None = None,
     minutes: float | None = None,
+    jobs: int = 1,
     retry: bool = False,
     report: Report = lambda cell: None,
 ) -> list[str]:
@@ -49,11 +54,30 @@ def run_suites(
         parts: only these.
         limit: seconds per cell, instead of the part's own.
         minutes: of the whole run; the cell that it cuts short is not stored.
+        jobs: cells measured at once, each in a process of its own; they slow each other down,
+            so times are then those of a shared machine.
         retry: run cells again that failed or ran out of time.
         report: called with every new cell.
     """
+    if jobs < 1:
+        raise InputError(f"jobs is {jobs}; it must be 1 or more")
     _refuse_unknown("part", parts, [part.name for suite, _ in suites for part in suite.parts])
     _refuse_unknown("method", methods, _known_methods(suites))
+    tasks, left_out = plan(suites, methods, parts, retry)
+    queue = _Queue(tasks, limit, minutes, report)
+    _run(queue, jobs)
+    left = sum(len(task.batch) for task in queue.waiting)
+    cut = [f"{left} cells: the time limit of {minutes:g} minutes was reached"] if left else []
+    return [*left_out, *cut]
+
+
+def plan(
+    suites: Sequence[tuple[Suite, Store]],
+    methods: Sequence[str] = (),
+    parts: Sequence[str] = (),
+    retry: bool = False,
+) -> tuple[list[_Task], list[str]]:
+    """What is to be measured, in its order, and what this machine cannot run, in words."""
     left_out: list[str] = []
     queues = [
         (part, list(_groups(part, store, select(part, methods, suite), retry, left_out)))
@@ -61,43 +85,79 @@ def run_suites(
         for part in suite.parts
         if not parts or part.name in parts
     ]
-    tasks = list(_ordered(queues))
-    num_done = _run(tasks, limit, minutes, report)
-    left = sum(len(task.batch) for task in tasks[num_done:])
-    cut = [f"{left} cells: the time limit of {minutes:g} minutes was reached"] if left else []
-    return [*dict.fromkeys(left_out), *cut]
+    return list(_ordered(queues)), list(dict.fromkeys(left_out))
 
 
-def _run(tasks: Sequence[_Task], limit: float | None, minutes: float | None, report: Report) -> int:
-    """How many tasks were done before the time was over."""
-    end = float("inf") if minutes is None else time.monotonic() + 60 * minutes
-    before: Part | None = None
-    worker = Worker()
-    try:
-        for number, task in enumerate(tasks):
-            worker = _worker_of(worker, before, task.part)
-            before, left = task.part, end - time.monotonic()
-            longest = (limit or task.part.limit) * len(task.batch)
-            if left <= 0:
-                return number
-            outcome = worker.measure(task.runner, task.batch, min(longest, left))
-            if outcome.status == "out of time" and left < longest:
-                return number
+class _Queue:
+    """Tasks that wait, for one or several workers, until the time is over."""
+
+    def __init__(
+        self, tasks: Sequence[_Task], limit: float | None, minutes: float | None, report: Report
+    ) -> None:
+        self.waiting = deque(tasks)
+        self._limit, self._report = limit, report
+        self._end = float("inf") if minutes is None else time.monotonic() + 60 * minutes
+        self._lock = threading.Lock()
+
+    def serve(self, memory: float | None = None) -> None:
+        """Measure tasks in a process of its own until there is none, or no time."""
+        worker, before = Worker(), None
+        try:
+            while (task := self._next()) is not None:
+                if not _shares_process(before, task.part):
+                    worker.stop()
+                    worker = Worker(task.part.one_thread, memory)
+                before = task.part
+                if not self._measure(worker, task):
+                    return
+        finally:
+            worker.stop()
+
+    def give_up(self) -> None:
+        """Nothing more is begun, and what is under way is not stored."""
+        with self._lock:
+            self.waiting.clear()
+            self._end = float("-inf")
+
+    def _next(self) -> _Task | None:
+        with self._lock:
+            there = self.waiting and time.monotonic() < self._end
+            return self.waiting.popleft() if there else None
+
+    def _measure(self, worker: Worker, task: _Task) -> bool:
+        """Whether the task was done before the time of the whole run was over."""
+        left = self._end - time.monotonic()
+        longest = (self._limit or task.part.limit) * len(task.batch)
+        outcome = worker.measure(task.runner, task.batch, max(min(longest, left), 0.0))
+        with self._lock:
+            if time.monotonic() >= self._end and outcome.status != "done":
+                self.waiting.appendleft(task)
+                return False
             for cell in _stored(task, outcome):
-                report(cell)
-            if task.part.fresh:
-                worker.stop()
-    finally:
-        worker.stop()
-    return len(tasks)
+                self._report(cell)
+        if task.part.fresh:
+            worker.stop()
+        return True
 
 
-def _worker_of(worker: Worker, before: Part | None, part: Part) -> Worker:
-    """The same process while the part lasts; parts that take turns share one."""
-    if before is part or (before and before.interleaved and part.interleaved):
-        return worker
-    worker.stop()
-    return Worker(part.one_thread)
+def _run(queue: _Queue, jobs: int) -> None:
+    """Serve a queue by so many processes at once."""
+    if jobs == 1:
+        queue.serve()
+        return
+    with ThreadPoolExecutor(jobs) as pool:
+        served = [pool.submit(queue.serve, MEMORY / jobs) for _ in range(jobs)]
+        try:
+            for one in served:
+                one.result()
+        except BaseException:
+            queue.give_up()
+            raise
+
+
+def _shares_process(before: Part | None, part: Part) -> bool:
+    """A process lasts as long as its part; parts that take turns share one."""
+    return before is part or bool(before and before.interleaved and part.interleaved)
 
 
 def _ordered(queues: Sequence[tuple[Part, list[list[_Task]]]]) -> Iterator[_Task]:

@@ -2,6 +2,7 @@
 
 import multiprocessing
 import os
+import threading
 import time
 import traceback
 import warnings
@@ -15,6 +16,8 @@ from bayesdag.bench.suite import Runner, Trial
 
 _SINGLE = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
 _STARTING = 300.0  # seconds to import everything
+_MEMORY = "XLA_PYTHON_CLIENT_MEM_FRACTION"
+_STARTS = threading.Lock()
 
 
 class Outcome(NamedTuple):
@@ -30,8 +33,9 @@ class Outcome(NamedTuple):
 class Worker:
     """Measures trials in a child process, which is started again after it was lost."""
 
-    def __init__(self, one_thread: bool = False) -> None:
+    def __init__(self, one_thread: bool = False, memory: float | None = None) -> None:
         self.one_thread = one_thread
+        self.memory = memory
         self._process: Any = None
         self._pipe: Any = None
         self._stamp: dict[str, Any] = {}
@@ -81,7 +85,7 @@ class Worker:
         context = multiprocessing.get_context("spawn")
         self._pipe, theirs = context.Pipe()
         self._process = context.Process(target=_serve, args=(theirs,), daemon=True)
-        with _flags(self.one_thread):
+        with _flags(self.one_thread, self.memory):
             self._process.start()
         theirs.close()  # so that the end of the process is the end of the pipe
         if not self._pipe.poll(_STARTING):
@@ -90,18 +94,22 @@ class Worker:
 
 
 @contextmanager
-def _flags(one_thread: bool) -> Iterator[None]:
-    """XLA reads its flags when a process starts."""
-    before = os.environ.get("XLA_FLAGS")
+def _flags(one_thread: bool, memory: float | None) -> Iterator[None]:
+    """XLA reads its flags when a process starts; processes start one at a time."""
+    wanted: dict[str, str] = {}
     if one_thread:
-        os.environ["XLA_FLAGS"] = f"{_SINGLE} {before or ''}".strip()
-    try:
-        yield
-    finally:
-        if before is not None:
-            os.environ["XLA_FLAGS"] = before
-        elif one_thread:
-            del os.environ["XLA_FLAGS"]
+        wanted["XLA_FLAGS"] = f"{_SINGLE} {os.environ.get('XLA_FLAGS', '')}".strip()
+    if memory is not None and _MEMORY not in os.environ:
+        wanted[_MEMORY] = f"{memory:.3f}"
+    with _STARTS:
+        before = {name: os.environ.get(name) for name in wanted}
+        os.environ.update(wanted)
+        try:
+            yield
+        finally:
+            for name, value in before.items():
+                os.environ.pop(name)
+                os.environ.update({} if value is None else {name: value})
 
 
 def _serve(pipe: Connection) -> None:

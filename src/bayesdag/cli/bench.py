@@ -42,6 +42,7 @@ def bench(
     limit_minutes: Annotated[
         float | None, typer.Option(help="Minutes of the whole run; the same command goes on.")
     ] = None,
+    jobs: Annotated[int, typer.Option(help="Cells at once; their times then say less.")] = 1,
     retry: Annotated[bool, typer.Option("--retry", help="Run lost cells again.")] = False,
     tables_only: Annotated[
         bool, typer.Option("--tables-only", help="Write the tables again; run nothing.")
@@ -68,6 +69,7 @@ def bench(
             parts=part or [],
             limit=limit,
             minutes=limit_minutes,
+            jobs=jobs,
             retry=retry,
             report=lambda cell: say(_line(cell), as_json),
         )

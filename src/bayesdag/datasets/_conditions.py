@@ -55,7 +55,7 @@ class MeasuredFile:
         """Its arrays by name; pickled objects are refused."""
         path = self.path()
         try:
-            with np.load(path, allow_pickle=False) as file:
+            with path.open("rb") as opened, np.load(opened, allow_pickle=False) as file:
                 found = {name: file[name] for name in file.files}
         except (ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
             raise FileFormatError(f"{path} is damaged ({error}); copy it again") from error

@@ -10,7 +10,6 @@ NUM_SETS = {"quick": 2, "paper": 50}
 NUM_ROWS = 500
 COLUMNS = {
     "directions outside (.05, .95)": "undefined_directions fraction",
-    "edges": "expected_num_edges .2f",
     "misfit": "misfit .3f",
     "s": "seconds .1f",
 }
@@ -27,8 +26,8 @@ def build(size: Size) -> Suite:
     return Suite(
         title="Exchangeable pairs",
         caption="Rows of a Gaussian copula with the same marginal on both sides: swapping the "
-        "columns changes nothing, so no direction is right. Probabilities of a direction are "
-        "given that the two are adjacent.",
+        "columns changes nothing, so no direction is right. Counted where the two are called "
+        "adjacent; probabilities of a direction are given that they are.",
         parts=(Part("pairs", tuple(trials), methods, 900.0, interleaved=True),),
         tables=(Table("", ("marginal", "rows", "method"), COLUMNS),),
     )

@@ -1,0 +1,58 @@
+"""The table that results read: counted from cells of the development half alone."""
+
+import numpy as np
+import pytest
+
+from bayesdag.bench.cells import Cell
+from bayesdag.bench.judging import CURVE
+from bayesdag.bench.observed import observe
+from bayesdag.errors import InputError
+
+METHOD = {"plugin": "methods/collapsed", "score": {"plugin": "scores/bge"}}
+
+
+def cell(seed=1, data="rounded", misfit=0.1, sure=(4, 3), **changes) -> Cell:
+    """A cell with `sure` edges above .95, how many of them true, and two true ones above .5."""
+    curve = np.zeros((len(CURVE) - 1, 3))
+    curve[-1, [0, 2]] = sure
+    curve[3, [0, 2]] = curve[4, [0, 2]] = 1
+    given = {
+        "part": "development",
+        "setting": {"data": data, "rows": 1000},
+        "method": "collapsed, BGe",
+        "seed": seed,
+        "measures": {"curve": curve.tolist(), "misfit": misfit},
+        "stamp": {"commit": "abc", "changed": False, "settings": {"method": METHOD}},
+    }
+    return Cell(**given | changes)
+
+
+def test_edges_are_counted_by_model_misfit_and_rows():
+    found = observe([cell(1), cell(2, sure=(6, 5)), cell(3, misfit=0.3)], "a command")
+    alike, worse = found.entries
+    assert (alike.model, alike.misfit, alike.rows, alike.datasets) == ("scores/bge", 2, 1, 2)
+    assert alike.sure[:2] == (10, 8)
+    assert alike.likely[:2] == (4, 4)
+    assert 0 < alike.sure.low < 0.8 < alike.sure.high < 1
+    assert worse.misfit == 3
+    assert found.origin["command"] == "a command"
+    assert found.origin["commits"] == ["abc"]
+    assert found.origin["cells"] == 3
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        cell(1000),
+        cell(data="selection"),
+        cell(data="light tunnel"),
+        cell(method="random_order"),
+        cell(misfit=None),
+        cell(status="failed", measures={}),
+        cell(method="base rate", measures={"curve": [[1, 1, 1]] * 6}),
+    ],
+)
+def test_nothing_but_fits_of_the_development_half_counts(other):
+    assert observe([cell(), other], "").origin["cells"] == 1
+    with pytest.raises(InputError, match="no cell of a development family"):
+        observe([other], "")
