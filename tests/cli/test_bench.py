@@ -1,5 +1,8 @@
 """`bayesdag bench`, as a user types it."""
 
+import json
+
+from bayesdag.bench import Cell, Store
 from tests.cli.test_fit import bayesdag
 
 
@@ -30,3 +33,30 @@ def test_bench_runs_what_is_missing_and_writes_the_tables(tmp_path):
     again = bayesdag(*arguments, cwd=tmp_path)
     assert "seed 900" not in again.stdout
     assert (tmp_path / "found" / "speed.md").read_text() == page
+
+
+def test_bench_reliability_shows_the_cells_of_the_suites_it_collects(tmp_path):
+    curve = [[0.0, 0.0, 0.0]] * 5 + [[10.0, 9.8, 7.0]]
+    method = {"plugin": "methods/collapsed", "score": {"plugin": "scores/bge"}}
+    for name in ("rounded", "selection"):
+        Store(tmp_path / "found" / "broken_worlds").write(
+            Cell(
+                part="development" if name == "rounded" else "figures",
+                setting={"data": name, "rows": 1000, "d": 5, "edges per node": 1},
+                method="collapsed, BGe",
+                seed=0 if name == "rounded" else 1000,
+                measures={"curve": curve, "misfit": 0.1, "log_score": -0.2},
+                stamp={"commit": "abc", "settings": {"method": method}},
+            )
+        )
+    arguments = ("bench", "reliability", "--tables-only", "--out", "found")
+    done = bayesdag(*arguments, "--reliability-table", "table.json", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    page = (tmp_path / "found" / "reliability.md").read_text()
+    assert "## Edges with p ≥ .95 by misfit, figures" in page
+    assert "| collapsed, BGe | 0.05–0.20 | 1 | 0.70 (0.40–0.89; 7 of 10) |" in page
+    assert (tmp_path / "found" / "broken_worlds.md").is_file()
+    table = json.loads((tmp_path / "table.json").read_text())
+    assert table["origin"]["families"] == ["rounded"]  # figures are not looked at
+    assert table["origin"]["command"] == "bayesdag bench reliability --size quick"
+    assert table["entries"][0]["sure"][:2] == [10, 7]

@@ -54,6 +54,14 @@ def test_show_tells_errors_and_the_state_of_the_chains(bayesdag):
     assert "Misfit of each variable in nats per row" in text
 
 
+def test_what_certainty_is_worth_is_said_once_and_with_the_fit(bayesdag):
+    shown = json.loads(answer(bayesdag, "show", "seed0.nc", "--json"))
+    assert "95 %" in shown["check"]["reliability"]
+    text = answer(bayesdag, "show", "seed0.nc")
+    assert text.count("reliability: ") == 1
+    assert text.index("fit: ") < text.index("reliability: ") < text.index("Most probable edges")
+
+
 def test_whether_the_model_fits_stands_above_the_edges(bayesdag, folder):
     rng = np.random.default_rng(0)
     table = toy_frame(200)
