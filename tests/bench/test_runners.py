@@ -1,15 +1,18 @@
 """Runners other than a fit, and what a fit measures."""
 
 import sys
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
 
+from bayesdag import fitting
 from bayesdag.bench.datasets import OriginalUnits, PublishedSet, Standardised
 from bayesdag.bench.fits import FitRunner
 from bayesdag.bench.judging import BINS, outcomes
-from bayesdag.bench.runners import OPPONENTS, Call, Command, Opponent
+from bayesdag.bench.runners import OPPONENTS, BaseRate, Call, Command, Opponent
 from bayesdag.bench.suite import Trial
+from bayesdag.datasets.broken_world import BrokenWorld
 from bayesdag.datasets.synthetic import Synthetic
 from bayesdag.errors import InputError
 from bayesdag.methods.bayesdag import BayesDAG
@@ -132,3 +135,54 @@ def test_an_opponent_runs_in_its_own_interpreter(interpreter):
 def test_an_opponent_without_an_interpreter_is_left_out_in_words(monkeypatch):
     monkeypatch.delenv(OPPONENTS, raising=False)
     assert f"set {OPPONENTS} to an interpreter" in str(Opponent("gadget").lacking())
+
+
+@dataclass(frozen=True)
+class Doubted:
+    """The small data set, one entry of whose truth nobody knows."""
+
+    entry: tuple[int, int]
+
+    def __call__(self, seed=0):
+        source = SMALL(seed)
+        unknown = np.zeros(source.graph.shape, dtype=bool)
+        unknown[self.entry] = True
+        return replace(source, unknown=unknown)
+
+
+def test_entries_without_a_truth_are_not_scored():
+    exact, truth = Exact(num_samples=50), SMALL(1).graph
+    entry = tuple(int(i) for i in np.argwhere(truth)[0])
+    (whole,) = FitRunner(exact).measure(trials(1))
+    (partly,) = FitRunner(exact).measure([Trial({}, 1, Doubted(entry))])
+    assert partly["num_true_edges"] == whole["num_true_edges"] - 1
+    assert sum(count for count, _, _ in partly["curve"]) == 11
+    assert sum(count for count, _, _ in whole["curve"]) == 12
+    assert entry not in {(i, j) for i, j, _, _ in partly["errors"]}
+
+
+def test_a_fit_is_measured_with_its_misfit_and_beside_the_base_rate():
+    (found,) = FitRunner(Exact(num_samples=50), score_truth=False).measure(trials(1))
+    (constant,) = BaseRate().measure(trials(1))
+    assert found["base_rate"] == constant["base_rate"] == 4 / 12
+    assert found["base_rate_log_score"] == constant["log_score"]
+    assert constant["num_sure"] == 0
+    assert found["num_sure"] >= found["num_sure_true"]
+    assert len(found["misfits"]) == 4
+    assert found["misfit"] >= 0
+    assert "above_truth" not in found
+
+
+def test_environments_are_handed_over_where_the_runner_says_so(monkeypatch):
+    given, fit = [], fitting.fit
+
+    def recording(data, method, *, environment=None, **options):
+        given.append(environment)
+        return fit(data, method, **options)
+
+    monkeypatch.setattr(fitting, "fit", recording)
+    mixture = BrokenWorld("mixture", num_variables=3, num_train=100)
+    for told in (False, True):
+        FitRunner("empty", with_environment=told).measure([Trial({}, 1, mixture)])
+    assert given[0] is None
+    np.testing.assert_array_equal(given[1], mixture(1).environment)

@@ -34,16 +34,17 @@ def against_truth(posterior: Posterior, source: Benchmark) -> dict[str, Any]:
     edge, marginals = posterior.edge_matrix()[own], posterior.marginals or {}
     graphs = posterior.graphs.reshape(-1, *posterior.graphs.shape[2:])[:, *own]
     exact = {name: matrix[own] for name, matrix in marginals.items()}
+    values = source.train.values[:, : len(source.graph)]
     measures: dict[str, Any] = {
         **metrics.summary(graphs, source.graph, weights, exact, source.unknown),
         **of_probabilities(edge, source),
-        **misfits(posterior, source.train),
+        **misfits(posterior, source),
         "errors": _errors(edge, source),
         "chains_differ": _between_chains(posterior),
         "num_draws": posterior.weights.size,
         "num_chains": posterior.num_chains,
-        "varsortability": sortability.varsortability(source.train.values, source.graph),
-        "r2_sortability": sortability.r2_sortability(source.train.values, source.graph),
+        "varsortability": sortability.varsortability(values, source.graph),
+        "r2_sortability": sortability.r2_sortability(values, source.graph),
         **_log_joints(posterior),
     }
     if source.test is not None and source.test.names == posterior.names:
@@ -52,23 +53,29 @@ def against_truth(posterior: Posterior, source: Benchmark) -> dict[str, Any]:
 
 
 def _own_columns(posterior: Posterior, source: Benchmark) -> tuple[np.ndarray, ...]:
-    """Index of the data's own columns: a posterior may hold more, such as its environments."""
-    where = [posterior.names.index(name) for name in source.train.names]
+    """Index of the variables that the truth is about: indicators of environments follow them."""
+    where = [posterior.names.index(name) for name in _variables(source)]
     return np.ix_(where, where)
+
+
+def _variables(source: Benchmark) -> tuple[str, ...]:
+    return source.train.names[: len(source.graph)]
 
 
 def of_probabilities(edge: Float[np.ndarray, "d d"], source: Benchmark) -> dict[str, Any]:
     """What edge probabilities alone are worth, beside the best constant forecast."""
     truth, unknown = source.graph, source.unknown
     rate = metrics.base_rate(truth, unknown)
-    constant = np.full(truth.shape, rate)
+    constant, curve = np.full(truth.shape, rate), outcomes(edge, truth, CURVE, unknown)
     return {
         **metrics.judge(edge, truth, unknown),
+        "num_sure": int(curve[-1][0]),  # as good as certain, and how many of them are true
+        "num_sure_true": int(curve[-1][2]),
         "base_rate": rate,
         "base_rate_log_score": metrics.log_score(constant, truth, unknown),
         "unsure": outcomes(edge, truth, UNSURE, unknown),
         "reliability": outcomes(edge, truth, BINS, unknown),
-        "curve": outcomes(edge, truth, CURVE, unknown),
+        "curve": curve,
         "undefined_directions": undefined_directions(edge, unknown),
     }
 
@@ -89,15 +96,15 @@ def undefined_directions(
     return [len(direction), num_decided(direction)]
 
 
-def misfits(posterior: Posterior, data: Dataset) -> dict[str, Any]:
+def misfits(posterior: Posterior, source: Benchmark) -> dict[str, Any]:
     """Misfit in nats per row and variable, and of every variable with standard errors."""
-    found = posterior.checked or posterior.check(data)
+    found, variables = posterior.checked or posterior.check(source.train), _variables(source)
     return {
         "misfit": found.misfit,
         "misfits": [
             [one.shape, one.shape_error, one.dependence, one.dependence_error]
             for one in found.variables
-            if one.variable in data.names
+            if one.variable in variables
         ],
     }
 
