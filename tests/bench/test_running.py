@@ -154,6 +154,7 @@ def test_several_processes_share_the_work(instant, tmp_path):
     found = store.read()
     assert len(found) == 4
     assert len({cell.measures["process"] for cell in found}) == 2
+    assert {cell.stamp["note"] for cell in found} == {"several cells at once"}
     with pytest.raises(InputError, match="jobs is 0; it must be 1 or more"):
         run_suites([], jobs=0)
 

@@ -129,6 +129,8 @@ class _Queue:
         left = self._end - time.monotonic()
         longest = (self._limit or task.part.limit) * len(task.batch)
         outcome = worker.measure(task.runner, task.batch, max(min(longest, left), 0.0))
+        if worker.memory is not None:  # others ran beside it, so its times are not its own
+            outcome = outcome._replace(stamp={**outcome.stamp, "note": "several cells at once"})
         with self._lock:
             if time.monotonic() >= self._end and outcome.status != "done":
                 self.waiting.appendleft(task)
