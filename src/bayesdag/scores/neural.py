@@ -26,7 +26,7 @@ from bayesdag.scores._neural import crossfit, network_cache
 from bayesdag.scores._neural.crossfit import Folds
 from bayesdag.scores._neural.network_cache import NetworkCache, TrainedFamily, families_of
 from bayesdag.scores._neural.noise_forms import NoiseForm, noise_forms
-from bayesdag.scores._neural.parameter_draws import assembled
+from bayesdag.scores._neural.parameter_draws import Drawing, assembled
 from bayesdag.scores._neural.surrogate import AdditiveSurrogate, Moments
 from bayesdag.scores._neural.training import TrainingPlan
 from bayesdag.types import Key, Params, ParentSets, Recorder
@@ -191,14 +191,12 @@ class NeuralScore:
         regression on them.
         """
         nodes, parents = _sufficient_statistics.of_graphs(graphs)
-        trained = self._trained(stats, nodes, parents)
         names = families_of(nodes, parents)
-        number = {family: k for k, family in enumerate(dict.fromkeys(names))}
+        families = dict(zip(names, self._trained(stats, nodes, parents), strict=True))
+        number = {family: k for k, family in enumerate(families)}
         which = np.array([number[family] for family in names])
-        distinct = dict(zip(names, trained, strict=True))
-        families = [distinct[family] for family in number]
-        rng, shape = generator(key), graphs.shape[:2]
-        return assembled(rng, families, which, shape, stats.num_rows, self._forms)
+        given = Drawing(stats.folds, stats.num_rows, self.width, self._forms)
+        return assembled(generator(key), given, families, which, graphs.shape[:2])
 
     def _trained(
         self, stats: NeuralStats, nodes: np.ndarray, parents: np.ndarray

@@ -31,6 +31,12 @@ def features(
     return jnp.concatenate([units, inputs, jnp.ones_like(inputs[:, :1])], axis=1)
 
 
+def kinks(inputs: Float[Array, "n k"], knots: Float[Array, "k m"]) -> Float[Array, "n km"]:
+    """Rectified distances of every input from its knots, input by input."""
+    above = jax.nn.relu(inputs[:, :, None] - knots[None, :, :])
+    return above.reshape(inputs.shape[0], -1)
+
+
 def log_scale_factor(
     features: Float[Array, "n q"], weights: Float[Array, "q *forms"]
 ) -> Float[Array, "n *forms"]:
@@ -45,6 +51,8 @@ class Networks:
 
     z are the variables in `members[i]`, those that are parents of i in the graph; the others
     count as zero. Parameters grow with the number of members, not with that of variables.
+    Where they are given, `kinks_i` are weights of rectified distances of each z from its `knots_i`,
+    which makes sums of curves.
     Where they are given, `scale_units`, `scale_slopes` and `scale_intercept` are the weights of
     the same features in the log factor of the noise scale.
 
@@ -80,7 +88,7 @@ class Networks:
         self, params: Params, x: Rows, parents: Shaped[Array, " d"], i: Array
     ) -> Float[Array, " n"]:
         """Mean of variable `i`; only its members are looked at."""
-        weights = _weights(params, ("second", "slopes", "intercept"), i)
+        weights = _weights(params, ("second", "kinks", "slopes", "intercept"), i)
         read = self._features(params, x, parents, i)
         return jnp.matmul(read, weights, precision=jax.lax.Precision.HIGHEST)
 
@@ -90,20 +98,27 @@ class Networks:
         """Factor of the noise of variable `i`; 1 where the parameters say nothing of it."""
         if "scale_units" not in params:
             return jnp.ones_like(x[:, 0])
-        weights = _weights(params, ("scale_units", "scale_slopes", "scale_intercept"), i)
+        names = ("scale_units", "scale_kinks", "scale_slopes", "scale_intercept")
+        weights = _weights(params, names, i)
         return jnp.exp(log_scale_factor(self._features(params, x, parents, i), weights))
 
     @staticmethod
     def _features(params: Params, x: Rows, parents: Shaped[Array, " d"], i: Array) -> Array:
         members = params["members"][i]
         inputs = x[:, members] * (parents[members] != 0).astype(x.dtype)[None, :]
-        return features(params["first"][i], params["bias"][i], inputs)
+        read = features(params["first"][i], params["bias"][i], inputs)
+        if "kinks" not in params:
+            return read
+        present = jnp.repeat((parents[members] != 0).astype(x.dtype), params["knots"].shape[-1])
+        bent = kinks(inputs, params["knots"][i]) * present[None, :]
+        num_units = params["bias"].shape[-1]
+        return jnp.concatenate([read[:, :num_units], bent, read[:, num_units:]], axis=1)
 
 
-def _weights(params: Params, names: tuple[str, str, str], i: Array) -> Float[Array, " q"]:
-    """Weights of the features of variable `i`: of units, inputs and the constant."""
-    units, slopes, constant = (jnp.asarray(params[name])[i] for name in names)
-    return jnp.concatenate([units, slopes, constant[None]])
+def _weights(params: Params, names: tuple[str, ...], i: Array) -> Float[Array, " q"]:
+    """Weights of the features of variable `i`: of units, kinks, inputs and the constant."""
+    given = (jnp.asarray(params[name])[i] for name in names if name in params)
+    return jnp.concatenate([weights.reshape(-1) for weights in given])
 
 
 build = Networks

@@ -15,13 +15,16 @@ import numpy as np
 from jaxtyping import Bool, Float, Int, Int32
 
 from bayesdag.runs.loop import COMPILER
-from bayesdag.scores._neural import laplace, network, training, whitening
+from bayesdag.scores._neural import function_classes, laplace, network, training, whitening
+from bayesdag.scores._neural.laplace import Fit
 from bayesdag.scores._neural.network import Network
 from bayesdag.scores._neural.noise_forms import NoiseFits
 from bayesdag.scores._neural.surrogate import NUM_CURVES, curves
 from bayesdag.scores._neural.training import TrainingPlan
+from bayesdag.scores._neural.whitening import Whitening
 from bayesdag.types import Array
 
+Rows = tuple[Array, Array, Array]  # inputs, target and weight
 # Parent sets are filled up to one of these sizes, so that few programs are compiled.
 SIZES = (4, 8, 16, 32, 64, 128, 256, 512)
 # Numbers in the derivatives of all networks that a CPU trains at once.
@@ -31,6 +34,8 @@ _ROOM_ON_CPU = 4_000_000
 # Fewer of the larger ones fill it (H200: 64 families of 16 parents 0.06 s, 256 of them 0.22 s).
 _MOST_ON_ACCELERATORS, _FEWEST_ON_ACCELERATORS = 256, 32
 
+# Families whose lines and sums of curves are fitted again at once, to draw their parameters.
+_MOST_SIMPLE = 32
 _LEAST_SIDE = 0.02  # fraction of the rows for which a side of a hidden unit is taken seriously
 
 
@@ -41,11 +46,13 @@ class Folds(NamedTuple):
         values: in engine units.
         observed: 1 where nature chose the value, 0 where somebody set it or no row is.
         curves: orthonormal curves of every variable, to compare residuals with.
+        knots: where the curve of each variable may bend, in a sum of curves.
     """
 
     values: Float[jax.Array, "f m d"]
     observed: Float[jax.Array, "f m d"]
     curves: Float[jax.Array, "n c"]
+    knots: Float[jax.Array, "d m"]
 
 
 class Families(NamedTuple):
@@ -59,6 +66,8 @@ class Families(NamedTuple):
 class FoldFits(NamedTuple):
     """What is known of a network trained on all folds but one; one entry per fold.
 
+    A line or a sum of curves is a network without hidden units that reads a basis.
+
     Attributes:
         networks: inputs in engine units, standardised target.
         log_posterior: of each network on the rows it was trained on.
@@ -68,6 +77,7 @@ class FoldFits(NamedTuple):
         spread: of the target.
         last: curvature of the last layer, inputs whitened.
         whitening: Cholesky factor of the covariance of the inputs.
+        input_mean: of the inputs.
     """
 
     networks: Network
@@ -78,30 +88,30 @@ class FoldFits(NamedTuple):
     spread: Float[Array, "*b f"]
     last: Float[Array, "*b f q q"]
     whitening: Float[Array, "*b f k k"]
+    input_mean: Float[Array, "*b f k"]
 
 
 class Scored(NamedTuple):
     """What is known of families after training; a leading dimension for each.
 
     Attributes:
-        log_evidence: of all rows, by form of the noise: mean over the folds of the log
-            marginal likelihood and of what it predicts.
-        predicted: log density of the rows by networks that have not seen them, by form of the
-            noise.
+        log_evidence: of all rows, by class of the function and form of the noise: mean over
+            the folds of the log marginal likelihood and of what it predicts.
+        predicted: log density of the rows by functions that have not seen them, likewise.
         approximate_gain: gain in nats of a linear regression of the residuals on curves of
             each variable, among all rows or on one side of a hidden unit: quick, and good
             enough to say which to try first.
         folds: the networks.
     """
 
-    log_evidence: Float[Array, "*b form"]
-    predicted: Float[Array, "*b form"]
+    log_evidence: Float[Array, "*b class form"]
+    predicted: Float[Array, "*b class form"]
     approximate_gain: Float[Array, "*b d"]
     folds: FoldFits
 
 
 # The structure alone, to read recorded results with.
-SCORED = Scored(0, 0, 0, FoldFits(Network(0, 0, 0), 0, 0, NoiseFits(0, 0, 0), 0, 0, 0, 0))  # pyright: ignore
+SCORED = Scored(0, 0, 0, FoldFits(Network(0, 0, 0), 0, 0, NoiseFits(0, 0, 0), 0, 0, 0, 0, 0))  # pyright: ignore
 
 
 class StartingNetworks(NamedTuple):
@@ -112,11 +122,12 @@ class StartingNetworks(NamedTuple):
 
 
 class _HeldOut(NamedTuple):
-    """A fold's network, and what it makes of the rows that it has not seen."""
+    """A fold's network, and what all classes make of the rows that they have not seen."""
 
     fit: FoldFits
-    log_density: Float[Array, "*n form"]
-    residual: Float[Array, "*n form"]
+    log_marginal: Float[Array, "*f class form"]
+    log_density: Float[Array, "*n class form"]
+    residual: Float[Array, "*n class form"]
     active: Bool[Array, "*n h"]
 
 
@@ -142,7 +153,8 @@ def fold(
         return full.astype(np.float32).reshape(num_folds, size, d)
 
     shapes = np.concatenate([curves(values)[order], np.zeros((missing, d * NUM_CURVES))])
-    return Folds(*(jnp.asarray(t, jnp.float32) for t in (cut(values), cut(observed), shapes)))
+    tables = (cut(values), cut(observed), shapes, function_classes.knots_of(values))
+    return Folds(*(jnp.asarray(table, jnp.float32) for table in tables))
 
 
 def families(
@@ -183,11 +195,11 @@ def _score(folds: Folds, group: Families, starts: StartingNetworks, plan: Traini
     found = jax.vmap(partial(_score_family, folds, plan))(group, starts)
     every = folds.observed.reshape(-1, folds.observed.shape[-1])
     weight = jnp.moveaxis(every[:, group.node], 1, 0)
-    predicted = (found.log_density * weight[:, :, None]).sum(axis=1)
-    log_marginal = found.fit.log_marginal
-    evidence = log_marginal.mean(axis=1) + predicted / log_marginal.shape[1]
-    best = jnp.argmax(evidence, axis=1)
-    residual = jnp.take_along_axis(found.residual, best[:, None, None], axis=2)[:, :, 0]
+    predicted = (found.log_density * weight[:, :, None, None]).sum(axis=1)
+    evidence = found.log_marginal.mean(axis=1) + predicted / found.log_marginal.shape[1]
+    best = jnp.argmax(evidence.reshape(evidence.shape[0], -1), axis=1)
+    residual = found.residual.reshape(*found.residual.shape[:2], -1)
+    residual = jnp.take_along_axis(residual, best[:, None, None], axis=2)[:, :, 0]
     gain = jax.vmap(partial(_approximate_gain, folds.curves))(residual * weight, found.active)
     return Scored(evidence, predicted, gain, found.fit)
 
@@ -213,37 +225,108 @@ def _score_family(
     folds: Folds, plan: TrainingPlan, family: Families, starts: StartingNetworks
 ) -> _HeldOut:
     """One network per fold, and every row as the network that has not seen it sees it."""
-    used = family.used
+    used, knots = family.used, folds.knots[family.members]
     x = folds.values[:, :, family.members] * used[None, None, :]
     y, weight = folds.values[:, :, family.node], folds.observed[:, :, family.node]
 
     def held_out(f: Array, networks: Network) -> _HeldOut:
-        rolled = (jnp.roll(leaf, -f - 1, axis=0)[:-1] for leaf in (x, y, weight))
-        inputs, target, counts = (leaf.reshape(-1, *leaf.shape[2:]) for leaf in rolled)
-        by = whitening.whitening(inputs, target, counts, used)
-        rows = whitening.whitened(by, inputs, target, counts, used)
+        train = _all_but(f, x, y, weight)
+        by = whitening.whitening(*train, used)
+        rows = whitening.whitened(by, *train, used)
         given = jax.vmap(partial(whitening.in_whitened_units, by))(networks)
         fit = laplace.fit(training.train(rows, used, given, starts.known, plan), rows, used)
         test = whitening.whitened(by, x[f], y[f], weight[f], used)
+        simple = _simple_functions(train, (x[f], y[f], weight[f]), knots, used)
         predicted = laplace.predict(fit, test)
-        active = network.active(fit.network, test.inputs)
-        log_spread = jnp.log(by.spread) * counts.sum()
-        kept = FoldFits(
-            networks=whitening.in_engine_units(by, fit.network),
-            log_posterior=fit.log_posterior - log_spread,
-            log_marginal=fit.log_marginal - log_spread,
-            noise=whitening.noise_in_engine_units(by, fit),
-            centre=by.centre,
-            spread=by.spread,
-            last=fit.last,
-            whitening=by.root,
-        )
         density = predicted.log_density - jnp.log(by.spread)
-        return _HeldOut(kept, density, predicted.residual, active)
+        log_marginal = fit.log_marginal - jnp.log(by.spread) * train[2].sum()
+        return _HeldOut(
+            fit=_kept(by, fit, train[2].sum()),
+            log_marginal=jnp.concatenate([log_marginal[None], simple.fit.log_marginal]),
+            log_density=jnp.concatenate([density[:, None], simple.log_density], axis=1),
+            residual=jnp.concatenate([predicted.residual[:, None], simple.residual], axis=1),
+            active=network.active(fit.network, test.inputs),
+        )
 
     each = jax.vmap(held_out)(jnp.arange(folds.values.shape[0]), starts.networks)
-    by_row = (leaf.reshape(-1, leaf.shape[-1]) for leaf in each[1:])
-    return _HeldOut(each.fit, *by_row)
+    by_row = (leaf.reshape(-1, *leaf.shape[2:]) for leaf in each[2:])
+    return _HeldOut(each.fit, each.log_marginal, *by_row)
+
+
+class _Simple(NamedTuple):
+    """A line and a sum of curves, and what they make of rows that they have not seen."""
+
+    fit: FoldFits
+    log_density: Float[Array, "n class form"]
+    residual: Float[Array, "n class form"]
+
+
+def _simple_functions(train: Rows, test: Rows, knots: Array, used: Array) -> _Simple:
+    """Regressions on the basis of the inputs, by class."""
+    (inputs, target, counts), (x, y, weight) = train, test
+    learned, unseen = (function_classes.basis(part, knots, used) for part in (inputs, x))
+
+    def one(members: Array) -> _Simple:
+        by = whitening.whitening(learned, target, counts, members)
+        rows = whitening.whitened(by, learned, target, counts, members)
+        fit = laplace.fit(function_classes.regress(rows, members), rows, members)
+        predicted = laplace.predict(fit, whitening.whitened(by, unseen, y, weight, members))
+        density = predicted.log_density - jnp.log(by.spread)
+        return _Simple(_kept(by, fit, counts.sum()), density, predicted.residual)
+
+    found = jax.vmap(one)(function_classes.members_of_basis(used))
+    by_row = (jnp.moveaxis(leaf, 0, 1) for leaf in found[1:])
+    return _Simple(found.fit, *by_row)
+
+
+def _all_but(f: Array, *leaves: Array) -> Rows:
+    """The rows of all other folds, as one table each."""
+    rolled = (jnp.roll(leaf, -f - 1, axis=0)[:-1] for leaf in leaves)
+    inputs, target, counts = (leaf.reshape(-1, *leaf.shape[2:]) for leaf in rolled)
+    return inputs, target, counts
+
+
+def _kept(by: Whitening, fit: Fit, num_rows: Array) -> FoldFits:
+    """What is kept of a function, in engine units."""
+    log_spread = jnp.log(by.spread) * num_rows
+    return FoldFits(
+        networks=whitening.in_engine_units(by, fit.network),
+        log_posterior=fit.log_posterior - log_spread,
+        log_marginal=fit.log_marginal - log_spread,
+        noise=whitening.noise_in_engine_units(by, fit),
+        centre=by.centre,
+        spread=by.spread,
+        last=fit.last,
+        whitening=by.root,
+        input_mean=by.mean,
+    )
+
+
+def simple_fits(folds: Folds, group: Families) -> FoldFits:
+    """Lines and sums of curves of a batch of families; dimensions (family, class, fold)."""
+    pieces, size = [], _MOST_SIMPLE
+    for start in range(0, len(group.node), size):
+        part = jax.tree.map(partial(_filled, start=start, size=size), group)
+        pieces.append(jax.tree.map(np.asarray, _simple_fits(folds, part)))
+    num = len(group.node)
+    return jax.tree.map(lambda *leaves: np.concatenate(leaves)[:num], *pieces)
+
+
+@partial(jax.jit, compiler_options=COMPILER)
+def _simple_fits(folds: Folds, group: Families) -> FoldFits:
+    def one(family: Families) -> FoldFits:
+        used, knots = family.used, folds.knots[family.members]
+        x = folds.values[:, :, family.members] * used[None, None, :]
+        y, weight = folds.values[:, :, family.node], folds.observed[:, :, family.node]
+
+        def held_out(f: Array) -> FoldFits:
+            train = _all_but(f, x, y, weight)
+            return _simple_functions(train, (x[f], y[f], weight[f]), knots, used).fit
+
+        found = jax.lax.map(held_out, jnp.arange(folds.values.shape[0]))
+        return jax.tree.map(lambda leaf: jnp.moveaxis(leaf, 0, 1), found)
+
+    return jax.lax.map(one, group)
 
 
 def _at_once(folds: Folds, group: Families, plan: TrainingPlan) -> int:

@@ -16,6 +16,7 @@ from jaxtyping import Float, Int, Int32
 from bayesdag.runs.checkpoint import fingerprint, pack, unpack_like
 from bayesdag.scores._neural import crossfit
 from bayesdag.scores._neural.crossfit import Families, FoldFits, Folds, Scored, StartingNetworks
+from bayesdag.scores._neural.function_classes import FunctionClass
 from bayesdag.scores._neural.network import Network
 from bayesdag.scores._neural.noise_forms import NoiseForm
 from bayesdag.scores._neural.training import TrainingPlan
@@ -32,8 +33,8 @@ class TrainedFamily(NamedTuple):
 
     members: Int32[np.ndarray, " k"]
     used: Float[np.ndarray, " k"]
-    log_evidence: Float[np.ndarray, " form"]
-    predicted: Float[np.ndarray, " form"]
+    log_evidence: Float[np.ndarray, "class form"]
+    predicted: Float[np.ndarray, "class form"]
     approximate_gain: Float[np.ndarray, " d"]
     folds: FoldFits
 
@@ -180,9 +181,13 @@ def smaller_sets(family: Family) -> list[Family]:
 def log_evidence(
     families: Sequence[TrainedFamily], forms: tuple[NoiseForm, ...]
 ) -> Float[np.ndarray, " m"]:
-    """Of each family, with noise of any of these forms, equally probable beforehand."""
-    values = np.array([family.log_evidence[list(forms)] for family in families], dtype=float)
-    return np.logaddexp.reduce(values.reshape(-1, len(forms)), axis=1) - log(len(forms))
+    """Of each family: functions of any class, and noise of any of these forms.
+
+    All are equally probable beforehand.
+    """
+    num = len(FunctionClass) * len(forms)
+    values = np.array([family.log_evidence[:, list(forms)] for family in families], dtype=float)
+    return np.logaddexp.reduce(values.reshape(-1, num), axis=1) - log(num)
 
 
 def starting_networks(

@@ -1,88 +1,184 @@
-"""From trained networks to the parameters of a causal model, with their uncertainty."""
+"""From trained families to the parameters of a causal model, with their uncertainty."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, Int
 from scipy.special import softmax
 
-from bayesdag.scores._neural.crossfit import SIZES
+from bayesdag.scores._neural import crossfit
+from bayesdag.scores._neural.crossfit import SIZES, FoldFits, Folds
+from bayesdag.scores._neural.function_classes import KNOTS, FunctionClass, members_of_basis
 from bayesdag.scores._neural.laplace import JITTER
-from bayesdag.scores._neural.network_cache import TrainedFamily
+from bayesdag.scores._neural.network_cache import Family, TrainedFamily, arrays_of
 from bayesdag.scores._neural.noise_forms import NoiseForm
 from bayesdag.scores._neural.noise_shape import SHAPES
 from bayesdag.types import Params
 
+# Leaves with a dimension for the parents, filled up to the size of the largest set.
+_BY_PARENT = (
+    *("members", "first", "slopes", "kinks", "knots"),
+    *("scale_slopes", "scale_kinks"),
+)
+_NOISE = ("log_scale", "log_degrees", "log_skew")
+
+
+class Drawing(NamedTuple):
+    """What parameters of families are drawn from.
+
+    Attributes:
+        folds: the rows.
+        num_rows: number of the rows.
+        width: hidden units.
+        forms: of the noise.
+    """
+
+    folds: Folds
+    num_rows: int
+    width: int
+    forms: tuple[NoiseForm, ...]
+
 
 def assembled(
     rng: np.random.Generator,
-    families: list[TrainedFamily],
+    given: Drawing,
+    families: dict[Family, TrainedFamily],
     which: Int[np.ndarray, " m"],
     shape: tuple[int, int],
-    num_rows: int,
-    forms: tuple[NoiseForm, ...],
 ) -> Params:
     """Parameters of s graphs with d nodes each; `which` is the family of every node."""
     # At least the second size, so that results of several runs mostly fit together.
-    widest = max(SIZES[1], *(len(family.members) for family in families))
+    widest = max(SIZES[1], *(len(family.members) for family in families.values()))
+    simple = _simple_fits(given.folds, list(families))
     pieces: dict[str, np.ndarray] = {}
-    for number, family in enumerate(families):
+    for number, (name, family) in enumerate(families.items()):
         asked = np.flatnonzero(which == number)
-        for name, leaf in _drawn(rng, family, len(asked), num_rows, forms).items():
-            leaf = _widened(name, leaf, widest)
-            whole = pieces.setdefault(name, np.zeros((len(which), *leaf.shape[1:]), leaf.dtype))
-            whole[asked] = leaf
+        drawn = _drawn(rng, given, family, simple[name], len(asked))
+        for leaf_name, leaf in drawn.items():
+            leaf = _widened(leaf_name, leaf, widest)
+            empty = np.zeros((len(which), *leaf.shape[1:]), leaf.dtype)
+            pieces.setdefault(leaf_name, empty)[asked] = leaf
     folded = {name: leaf.reshape(*shape, *leaf.shape[1:]) for name, leaf in pieces.items()}
-    noise = {name: folded.pop(name) for name in ("log_scale", "log_degrees", "log_skew")}
+    noise = {name: folded.pop(name) for name in _NOISE}
     return {"mechanism": folded, "noise": noise}
 
 
-def _drawn(
-    rng: np.random.Generator,
-    family: TrainedFamily,
-    num: int,
-    num_rows: int,
-    forms: tuple[NoiseForm, ...],
-) -> dict[str, np.ndarray]:
-    """Draws of one family, in engine units: a fold's network, its last layer varied.
+def _simple_fits(folds: Folds, families: list[Family]) -> dict[Family, FoldFits]:
+    """Lines and sums of curves of these families; dimensions (class, fold)."""
+    found: dict[Family, FoldFits] = {}
+    for which, group in crossfit.families(*arrays_of(families, folds.values.shape[2])):
+        fits = crossfit.simple_fits(folds, group)
+        for row, k in enumerate(which.tolist()):
+            found[families[k]] = jax.tree.map(lambda leaf, r=row: leaf[r], fits)
+    return found
 
-    The form of the noise is drawn with the probability that the rows give it.
+
+def _drawn(
+    rng: np.random.Generator, given: Drawing, family: TrainedFamily, simple: FoldFits, num: int
+) -> dict[str, np.ndarray]:
+    """Draws of one family, in engine units.
+
+    Class of the function and form of the noise are drawn with the probability that the rows
+    give them.
+    """
+    evidence = family.log_evidence[:, list(given.forms)].astype(float)
+    chosen = rng.choice(evidence.size, size=num, p=softmax(evidence.reshape(-1)))
+    classes, forms = np.unravel_index(chosen, evidence.shape)
+    forms = np.array(given.forms)[forms]
+    result = _empty(given, family, num)
+    for kind in FunctionClass:
+        rows = np.flatnonzero(classes == kind)
+        if len(rows):
+            fits, used = _fits_of(kind, family, simple)
+            for name, leaf in _of_class(rng, fits, used, forms[rows], given.num_rows).items():
+                result[name][rows] = leaf
+    return result
+
+
+def _fits_of(
+    kind: FunctionClass, family: TrainedFamily, simple: FoldFits
+) -> tuple[FoldFits, Float[np.ndarray, " q"]]:
+    """Fits of one class, and what they use of their inputs or of the basis."""
+    if kind == FunctionClass.NETWORK:
+        return family.folds, family.used
+    own = kind - FunctionClass.LINEAR
+    used = np.asarray(members_of_basis(jnp.asarray(family.used)))[own]
+    return jax.tree.map(lambda leaf: leaf[own], simple), used
+
+
+def _empty(given: Drawing, family: TrainedFamily, num: int) -> dict[str, np.ndarray]:
+    """Zeros in the layout of the mechanism; members and knots as the family has them."""
+    k, h, m = len(family.members), given.width, len(KNOTS)
+    sizes = {
+        **{"first": (k, h), "bias": (h,), "second": (h,), "slopes": (k,), "kinks": (k, m)},
+        **{"intercept": (), "scale_units": (h,), "scale_slopes": (k,), "scale_kinks": (k, m)},
+        **{"scale_intercept": ()},
+        **dict.fromkeys(_NOISE, ()),
+    }
+    result = {name: np.zeros((num, *size), np.float32) for name, size in sizes.items()}
+    knots = np.asarray(given.folds.knots)[family.members]
+    return {
+        "members": np.tile(family.members, (num, 1)),
+        "knots": np.tile(knots.astype(np.float32), (num, 1, 1)),
+        **result,
+    }
+
+
+def _of_class(
+    rng: np.random.Generator,
+    fits: Any,  # FoldFits of NumPy arrays, as all that is cached
+    used: Float[np.ndarray, " q"],
+    forms: Int[np.ndarray, " r"],
+    num_rows: int,
+) -> dict[str, np.ndarray]:
+    """Functions of one class: that of a random fold, its last layer varied.
 
     With A the curvature at the fit, the last layer given the hidden units is
     N(second, σ² A₂₂⁻¹); `last` is A₂₂.
     """
-    folds: Any = family.folds  # NumPy arrays, as all that is cached
-    at = rng.integers(len(folds.spread), size=num)
-    first, bias, second = (np.asarray(leaf, float)[at] for leaf in folds.networks)
+    at = rng.integers(len(fits.spread), size=len(forms))
+    first, bias, second = (np.asarray(leaf, float)[at] for leaf in fits.networks)
     k, h = first.shape[1:]
-    spread = folds.spread[at].astype(float)
-    probability = softmax(family.log_evidence[list(forms)].astype(float))
-    form = rng.choice(forms, size=num, p=probability)
-    scale = folds.noise.scale[at, form] * np.sqrt(num_rows / rng.chisquare(num_rows, size=num))
-    shape = folds.noise.shape[at, form]
-    factor = folds.noise.log_scale_weights[at, form].astype(np.float32)
+    spread = fits.spread[at].astype(float)
+    variation = np.sqrt(num_rows / rng.chisquare(num_rows, size=len(forms)))
+    scale = fits.noise.scale[at, forms] * variation
+    shape = fits.noise.shape[at, forms]
     noise = rng.standard_normal(second.shape)[..., None]
-    noise = (_inverse_roots(folds.last.astype(float))[at] @ noise)[..., 0]
+    noise = (_inverse_roots(np.asarray(fits.last, float))[at] @ noise)[..., 0]
     noise *= (scale / spread)[:, None]
-    back = np.swapaxes(folds.whitening.astype(float), 1, 2)[at]
-    noise[:, h : h + k] = np.linalg.solve(back, noise[:, h : h + k, None])[..., 0]
+    back = np.swapaxes(fits.whitening.astype(float), 1, 2)[at]
+    noise[:, h : h + k] = used * np.linalg.solve(back, noise[:, h : h + k, None])[..., 0]
+    # Whitened inputs are centred: a steeper slope turns the function about their mean.
+    noise[:, -1] -= (noise[:, h : h + k] * fits.input_mean[at]).sum(axis=1)
     second = (second + noise) * spread[:, None]
     # Places that are filled up repeat a column, which may be a parent at its own place.
-    second[:, h : h + k] *= family.used[None, :]
+    second[:, h : h + k] *= used
+    second[:, -1] += fits.centre[at]
+    mean = ("second", "slopes", "kinks", "intercept")
+    factor = ("scale_units", "scale_slopes", "scale_kinks", "scale_intercept")
+    hidden = {"first": first, "bias": bias} if h else {}
     return {
-        "members": np.tile(family.members, (num, 1)),
-        "first": first.astype(np.float32),
-        "bias": bias.astype(np.float32),
-        "second": second[:, :h].astype(np.float32),
-        "slopes": second[:, h : h + k].astype(np.float32),
-        "intercept": (folds.centre[at] + second[:, -1]).astype(np.float32),
-        "scale_units": factor[:, :h],
-        "scale_slopes": factor[:, h : h + k],
-        "scale_intercept": factor[:, -1],
-        "log_scale": np.log(scale).astype(np.float32),
-        "log_degrees": np.log(SHAPES.degrees)[shape].astype(np.float32),
-        "log_skew": np.log(SHAPES.skew)[shape].astype(np.float32),
+        **hidden,
+        **_named(second, mean, h),
+        **_named(np.asarray(fits.noise.log_scale_weights)[at, forms], factor, h),
+        "log_scale": np.log(scale),
+        "log_degrees": np.log(SHAPES.degrees)[shape],
+        "log_skew": np.log(SHAPES.skew)[shape],
     }
+
+
+def _named(
+    weights: Float[np.ndarray, "r q"], names: tuple[str, str, str, str], h: int
+) -> dict[str, np.ndarray]:
+    """Weights of units, inputs, kinks and the constant, under their names."""
+    units, slopes, kinks, constant = names
+    if h:
+        return {units: weights[:, :h], slopes: weights[:, h:-1], constant: weights[:, -1]}
+    k = (weights.shape[1] - 1) // (1 + len(KNOTS))
+    bent = weights[:, k:-1].reshape(len(weights), k, len(KNOTS))
+    return {slopes: weights[:, :k], kinks: bent, constant: weights[:, -1]}
 
 
 def _inverse_roots(matrices: Float[np.ndarray, "f q q"]) -> Float[np.ndarray, "f q q"]:
@@ -94,7 +190,7 @@ def _inverse_roots(matrices: Float[np.ndarray, "f q q"]) -> Float[np.ndarray, "f
 
 def _widened(name: str, leaf: np.ndarray, widest: int) -> np.ndarray:
     """Filled up to the size of the largest parent set."""
-    if name not in ("members", "first", "slopes", "scale_slopes"):
+    if name not in _BY_PARENT:
         return leaf
     missing = widest - leaf.shape[1]
     return np.pad(leaf, [(0, 0), (0, missing)] + [(0, 0)] * (leaf.ndim - 2))

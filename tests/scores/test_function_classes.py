@@ -1,0 +1,109 @@
+"""Lines and sums of curves inside a family: what they cost, and what is drawn of them."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from bayesdag import read
+from bayesdag.scores._neural import crossfit
+from bayesdag.scores._neural.function_classes import FunctionClass, basis, members_of_basis
+from bayesdag.scores._neural.network_cache import families_of
+from bayesdag.scores.bge import BGe
+from bayesdag.scores.neural import NeuralScore
+
+NUM_ROWS = 300
+SCORE = NeuralScore(
+    width=3, num_folds=2, num_starts=2, rough_steps=6, fine_steps=6, trusted_rows=np.inf
+)
+SETS = np.array([[bool(m >> j & 1) for j in range(3)] for m in range(4)])  # within {a, b}
+
+
+def rows(kind: str, seed: int = 0):
+    """c of a and b: a line, a sum of curves, or a product."""
+    rng = np.random.default_rng(seed)
+    a, b, noise = rng.normal(size=(3, NUM_ROWS))
+    mean = {"line": a + 0.6 * b, "curves": np.abs(a) + 0.6 * b, "product": 1.5 * a * b}[kind]
+    return read(np.column_stack([a, b, mean + 0.5 * noise]))
+
+
+@pytest.fixture(scope="module")
+def evidence():
+    """By kind of data: evidence of c with every set of parents, by class, without skew."""
+    found = {}
+    for kind in ("line", "curves", "product"):
+        stats = SCORE.prepare(rows(kind))
+        SCORE.log_evidence(stats, 2, SETS)
+        families = [stats.cache.trained[f] for f in families_of(np.full(4, 2), SETS)]
+        found[kind] = np.stack([family.log_evidence[:, 0] for family in families])
+    return found
+
+
+def test_without_parents_all_classes_are_the_same(evidence):
+    for values in evidence.values():
+        np.testing.assert_allclose(values[0], values[0, 0], atol=0.2)
+
+
+def test_the_evidence_of_a_line_is_that_of_a_linear_gaussian_family(evidence):
+    data, exact = rows("line"), BGe()
+    expected = exact.log_evidence(exact.prepare(data), 2, SETS)
+    found = evidence["line"][:, FunctionClass.LINEAR]
+    np.testing.assert_allclose(found - found[0], expected - expected[0], atol=4)
+
+
+@pytest.mark.parametrize(
+    ("kind", "best"),
+    [
+        ("line", FunctionClass.LINEAR),
+        ("curves", FunctionClass.ADDITIVE),
+        ("product", FunctionClass.NETWORK),
+    ],
+)
+def test_the_class_that_made_the_rows_has_the_best_evidence(evidence, kind, best):
+    assert evidence[kind][3].argmax() == best
+
+
+def test_a_family_is_never_charged_more_than_the_prior_odds_for_what_it_contains(evidence):
+    stats = SCORE.prepare(rows("line"))
+    total = SCORE.log_evidence(stats, 2, SETS)
+    simple = evidence["line"][:, FunctionClass.LINEAR]
+    assert (total >= simple - np.log(2 * len(FunctionClass)) - 1e-6).all()
+
+
+def test_a_line_uses_the_inputs_and_a_sum_of_curves_their_kinks_too():
+    used = jnp.array([1.0, 0.0])
+    lines, curves = np.asarray(members_of_basis(used))
+    assert lines.tolist() == [1, 0, 0, 0, 0, 0, 0, 0]
+    assert curves.tolist() == [1, 0, 1, 1, 1, 0, 0, 0]
+    values = basis(jnp.array([[2.0, 5.0]]), jnp.array([[0.0, 1, 3], [0, 0, 0]]), used)
+    assert values.tolist() == [[2, 0, 2, 1, 0, 0, 0, 0]]
+
+
+@pytest.mark.parametrize("kind", ["line", "curves"])
+def test_drawn_functions_predict_the_rows(key, kind):
+    data, score = rows(kind), SCORE
+    stats = score.prepare(data)
+    graph = np.zeros((200, 3, 3), dtype=np.int8)
+    graph[:, :2, 2] = 1
+    params = score.draw(key, stats, graph)["mechanism"]
+    mechanism, x = score.scm(data).mechanism, jnp.asarray(data.scaled, jnp.float32)
+    one = {name: jnp.asarray(leaf) for name, leaf in params.items()}
+    means = [
+        np.asarray(mechanism.node({n: v[s] for n, v in one.items()}, x, jnp.array([1, 1, 0]), 2))
+        for s in range(60)
+    ]
+    left = data.scaled[:, 2] - np.mean(means, axis=0)
+    noise = 0.5 / data.scaling.scale[2]
+    assert left.std() == pytest.approx(noise, rel=0.2)
+    # What the draws differ by is the uncertainty of a regression, not more than the noise.
+    assert np.std(means, axis=0).mean() < 0.4 * noise
+
+
+def test_simple_fits_are_those_behind_the_evidence():
+    data = rows("curves")
+    stats = SCORE.prepare(data)
+    SCORE.log_evidence(stats, 2, SETS)
+    [(_, group)] = crossfit.families(np.array([2]), SETS[[3]])
+    again = crossfit.simple_fits(stats.folds, group).log_marginal[0]  # class, fold, form
+    assert again.shape[0] == 2
+    assert np.isfinite(again).all()
+    assert again[1].mean() > again[0].mean()  # curves explain |a|, lines do not
