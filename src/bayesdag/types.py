@@ -90,6 +90,23 @@ class Heteroscedastic(Protocol):
 
 
 @runtime_checkable
+class PostNonlinear(Protocol):
+    """A mechanism whose targets may be monotone functions of a sum: h(x) = mean + noise."""
+
+    def warp(self, params: Params, x: Array, i: Any) -> Array:
+        """h of variable `i`, value by value."""
+        ...
+
+    def unwarp(self, params: Params, z: Array, i: Any) -> Array:
+        """Inverse of `warp`."""
+        ...
+
+    def log_slope(self, params: Params, x: Array, i: Any) -> Array:
+        """log h' of variable `i`, value by value."""
+        ...
+
+
+@runtime_checkable
 class Noise(Protocol):
     """Density of the residuals, one independent component per variable."""
 

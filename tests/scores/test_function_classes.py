@@ -88,7 +88,11 @@ def test_drawn_functions_predict_the_rows(key, kind):
     mechanism, x = score.scm(data).mechanism, jnp.asarray(data.scaled, jnp.float32)
     one = {name: jnp.asarray(leaf) for name, leaf in params.items()}
     means = [
-        np.asarray(mechanism.node({n: v[s] for n, v in one.items()}, x, jnp.array([1, 1, 0]), 2))
+        np.asarray(
+            mechanism.node(
+                {n: v[s] for n, v in one.items()}, x, jnp.array([1, 1, 0]), jnp.asarray(2)
+            )
+        )
         for s in range(60)
     ]
     left = data.scaled[:, 2] - np.mean(means, axis=0)

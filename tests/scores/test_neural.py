@@ -22,6 +22,7 @@ from bayesdag.scores._neural import (
     training,
     whitening,
 )
+from bayesdag.scores._neural.function_classes import FunctionClass
 from bayesdag.scores._neural.noise_forms import NoiseForm
 from bayesdag.scores.neural import NeuralScore
 
@@ -99,10 +100,8 @@ def test_the_evidence_is_one_half_of_the_rows_and_the_other_given_it_by_hand():
 
 def log_odds(family):
     """Of a scale that depends on the parents, against a constant one."""
-    return (
-        family.log_evidence[NoiseForm.SYMMETRIC_HETEROSCEDASTIC]
-        - family.log_evidence[NoiseForm.SYMMETRIC]
-    )
+    evidence = family.log_evidence[FunctionClass.NETWORK]
+    return evidence[NoiseForm.SYMMETRIC_HETEROSCEDASTIC] - evidence[NoiseForm.SYMMETRIC]
 
 
 def marginal(fit, rows, used):
@@ -316,7 +315,7 @@ def test_a_queued_set_is_trained_again_from_the_larger_one():
         networks=jax.tree.map(np.zeros_like, known.folds.networks),
         log_posterior=known.folds.log_posterior - 900,
     )
-    worse = known._replace(folds=ruined, log_evidence=np.full(4, -9e9, dtype=np.float32))
+    worse = known._replace(folds=ruined, log_evidence=np.full_like(known.log_evidence, -9e9))
     stats_.cache.trained[3, 0b01] = worse
     SCORE.log_evidence_of_families(stats_, nodes, both_[None])
     assert not SCORE.retrain_queued(stats_)  # so large a gain is not put down to bad training

@@ -5,6 +5,7 @@ see scaled ones. Everything here is for ONE graph with ONE set of parameters
 `{"mechanism": ..., "noise": ...}`; use `jax.vmap` for many draws.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import jax
@@ -12,14 +13,25 @@ import jax.numpy as jnp
 from jaxtyping import Bool, Float, Int
 
 from bayesdag.data import Scaling
-from bayesdag.types import Array, Graph, Heteroscedastic, Key, Mechanism, Noise, Params, Rows
+from bayesdag.types import (
+    Array,
+    Graph,
+    Heteroscedastic,
+    Key,
+    Mechanism,
+    Noise,
+    Params,
+    PostNonlinear,
+    Rows,
+)
 
 
 @dataclass(frozen=True)
 class SCM:
-    """x_i = f_i(parents of i) + s_i(parents of i) noise_i, after scaling.
+    """h_i(x_i) = f_i(parents of i) + s_i(parents of i) noise_i, after scaling.
 
-    s_i is 1 but for mechanisms that are `Heteroscedastic`.
+    s_i is 1 but for mechanisms that are `Heteroscedastic`, h_i the identity but for those that
+    are `PostNonlinear`.
     """
 
     mechanism: Mechanism
@@ -40,7 +52,7 @@ class SCM:
         residual, spread = self._explained(params, graph, x)
         log_scale = jnp.log(jnp.asarray(self.scaling.scale, residual.dtype))
         terms = self.noise.log_prob(params["noise"], residual)
-        return terms - jnp.log(spread) - log_scale[None, :]
+        return terms + self._log_slope(params, x) - jnp.log(spread) - log_scale[None, :]
 
     def sample(
         self,
@@ -82,6 +94,8 @@ class SCM:
         def visit(x: jax.Array, i: Array) -> jax.Array:
             mean = self.mechanism.node(params["mechanism"], x, graph[:, i], i)
             free = mean + self._spread(params, x, graph, i) * residuals[:, i]
+            if isinstance(self.mechanism, PostNonlinear):
+                free = self.mechanism.unwarp(params["mechanism"], free, i)
             return x.at[:, i].set(jnp.where(do_mask[i], forced[:, i], free))
 
         start = jnp.asarray(jnp.zeros_like(residuals) if known is None else self._scale(known))
@@ -96,13 +110,25 @@ class SCM:
     def _explained(self, params: Params, graph: Graph, x: Rows) -> tuple[Rows, Rows]:
         """Noise behind the rows, and its factor."""
         scaled = self._scale(x)
-        residual = scaled - self.mechanism(params["mechanism"], scaled, graph)
+        residual = self._warp(params, scaled) - self.mechanism(params["mechanism"], scaled, graph)
         if not isinstance(self.mechanism, Heteroscedastic):
             return residual, jnp.ones_like(residual)
         params, scaled, graph = jax.tree.map(jnp.asarray, (params, scaled, graph))
         nodes = jnp.arange(graph.shape[0])
         spread = jax.lax.map(lambda i: self._spread(params, scaled, graph, i), nodes).T
         return residual / spread, spread
+
+    def _warp(self, params: Params, scaled: Rows) -> Rows:
+        """h of every variable."""
+        if not isinstance(self.mechanism, PostNonlinear):
+            return scaled
+        return _by_column(self.mechanism.warp, params["mechanism"], scaled)
+
+    def _log_slope(self, params: Params, x: Rows) -> Rows | float:
+        """log h' of every variable."""
+        if not isinstance(self.mechanism, PostNonlinear):
+            return 0.0
+        return _by_column(self.mechanism.log_slope, params["mechanism"], self._scale(x))
 
     def _spread(self, params: Params, x: Rows, graph: Graph, i: Array) -> Array:
         if not isinstance(self.mechanism, Heteroscedastic):
@@ -118,6 +144,13 @@ class SCM:
     def _unscale(self, x: Rows) -> Rows:
         shift = jnp.asarray(self.scaling.shift, x.dtype)
         return x * jnp.asarray(self.scaling.scale, x.dtype)[None, :] + shift[None, :]
+
+
+def _by_column(function: Callable[..., Array], params: Params, x: Rows) -> Rows:
+    """A function of one variable, of every variable."""
+    params, columns = jax.tree.map(jnp.asarray, (params, jnp.asarray(x).T))
+    nodes = jnp.arange(columns.shape[0])
+    return jax.lax.map(lambda at: function(params, at[0], at[1]), (columns, nodes)).T
 
 
 def _sources_first(graph: Graph) -> Array:

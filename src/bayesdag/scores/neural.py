@@ -6,13 +6,19 @@ every parameter that the rows determine, the second is their predictive density 
 they have not seen, which charges for what Laplace overlooks. The mean over the folds is the
 evidence: no penalty constant, no assumption on the shape of the functions beyond one hidden
 layer, tails of the noise as the residuals show them, and a scale of the noise that may depend
-on the parents. Posteriors under other assumptions on the noise: `noise_hypotheses`.
+on the parents. Every family is also a line and a sum of curves (`_neural.function_classes`), and
+each of them of the values as they are and of their normal scores (`_neural.normal_scores`); all
+are equally probable beforehand. Posteriors under other assumptions on the noise:
+`noise_hypotheses`.
 """
 
 from dataclasses import dataclass, replace
+from math import log
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Int, Shaped
+from scipy.special import expit
 
 from bayesdag.data import Dataset
 from bayesdag.errors import InputError
@@ -26,6 +32,7 @@ from bayesdag.scores._neural import crossfit, network_cache
 from bayesdag.scores._neural.crossfit import Folds
 from bayesdag.scores._neural.network_cache import NetworkCache, TrainedFamily, families_of
 from bayesdag.scores._neural.noise_forms import NoiseForm, noise_forms
+from bayesdag.scores._neural.normal_scores import NormalScores, normal_scores
 from bayesdag.scores._neural.parameter_draws import Drawing, assembled
 from bayesdag.scores._neural.surrogate import AdditiveSurrogate, Moments
 from bayesdag.scores._neural.training import TrainingPlan
@@ -38,12 +45,15 @@ class NeuralStats:
 
     Attributes:
         folds: rows on the device.
+        margins: the normal scores of columns that are not normal; they follow the columns in
+            the folds.
         moments: of curves of the variables, for the surrogate.
         num_rows: number of the rows.
         cache: families that this fit has trained; it grows.
     """
 
     folds: Folds
+    margins: NormalScores
     moments: Moments
     num_rows: int
     cache: NetworkCache
@@ -53,9 +63,11 @@ class NeuralStats:
 class NeuralScore:
     """Evidence of small networks, half integrated, half predicted; Student-t or Gaussian noise.
 
-    x = f(parents) + s(parents) · noise; that s is constant and that it is not are equally
-    probable beforehand, family by family. Taken for constant where it is not, the scale makes
-    wrong directions look right.
+    h(x) = f(parents) + s(parents) · noise, where f is a line, a sum of curves or a network, h
+    the identity or the normal scores of x (parents then count with theirs, too), and s is
+    constant or not: all are equally probable beforehand, family by family. Taken for constant
+    where it is not, the scale makes wrong directions look right, and so does noise that is
+    taken to add to x where it adds to h(x).
     Networks come close to a function but not arbitrarily so, and what they miss is worth
     more nats the more rows there are. Evidence is therefore coarsened (Miller & Dunson, 2019,
     "Robust Bayesian inference via coarsening").
@@ -127,9 +139,14 @@ class NeuralScore:
             recorder: where trained networks are recorded, and recalled from.
         """
         rng = np.random.default_rng(self.seed)
-        folds = crossfit.fold(rng, data.scaled, data.observed, self._folds(data.num_rows))
+        scaled, observed = np.asarray(data.scaled), np.asarray(data.observed)
+        margins = normal_scores(np.random.default_rng(self.seed), scaled, observed)
+        values = np.concatenate([scaled, margins.values], axis=1)
+        chosen = observed[:, margins.origin]
+        folds = crossfit.fold(rng, values, chosen, self._folds(data.num_rows))
         cache = NetworkCache(recorder_of(recorder))
-        return NeuralStats(folds, AdditiveSurrogate().prepare(data), data.num_rows, cache)
+        moments = AdditiveSurrogate().prepare(data)
+        return NeuralStats(folds, margins, moments, data.num_rows, cache)
 
     def log_evidence(
         self, stats: NeuralStats, node: int, parents: ParentSets
@@ -146,15 +163,21 @@ class NeuralScore:
 
         Queued families are trained again with the next batch, or by `retrain_queued`.
         """
-        found = self._trained(stats, nodes, parents)
-        return network_cache.log_evidence(found, self._forms) * self.power(stats)
+        by_scale = self._log_evidence_by_scale(stats, nodes, parents)
+        return (np.logaddexp(*by_scale) - log(2)) * self.power(stats)
 
     def approximate_gain(
         self, stats: NeuralStats, nodes: Int[np.ndarray, " b"], parents: Bool[np.ndarray, "b d"]
     ) -> Float[np.ndarray, "b d"]:
         """Roughly what each variable adds to these parents, in nats, by their residuals."""
-        found = self._trained(stats, nodes, parents)
-        return np.stack([family.approximate_gain for family in found]).astype(float)
+        now = self._log_evidence_by_scale(stats, nodes, parents)
+        scales = _by_scale(stats, nodes, parents)
+        trained = self._trained(stats, nodes, parents)
+        then = []
+        for value, scale, found in zip(now, scales, trained, strict=True):
+            gain = np.stack([family.approximate_gain for family in found]).astype(float)
+            then.append(value[:, None] + gain[:, scale.place])
+        return np.logaddexp(*then) - np.logaddexp(*now)[:, None]
 
     def surrogate(self, stats: NeuralStats) -> tuple[AdditiveSurrogate, Moments]:
         """Sums of curves, one of each parent, instead of networks."""
@@ -172,8 +195,9 @@ class NeuralScore:
         However much a parent adds: a network that was badly trained without it may do as
         well once it is trained from the one with it.
         """
-        for family in families_of(nodes, parents):
-            stats.cache.queue_smaller(family)
+        for own_nodes, own_parents, _ in _by_scale(stats, nodes, parents):
+            for family in families_of(own_nodes, own_parents):
+                stats.cache.queue_smaller(family)
 
     def retrain_queued(self, stats: NeuralStats) -> bool:
         """Train what is queued; whether any score has changed since the last time."""
@@ -185,27 +209,43 @@ class NeuralScore:
         return SCM(Networks(self.width), SkewedStudentT(), data.scaling)
 
     def draw(self, key: Key, stats: NeuralStats, graphs: Shaped[np.ndarray, "s d d"]) -> Params:
-        """The network of a random fold, its last layer and noise scale drawn.
+        """The function of a random fold, its last layer and noise scale drawn.
 
-        Hidden units stay as trained; the weights that read them vary as in a linear
-        regression on them.
+        Scale of the values, class of the function and form of the noise are drawn with the
+        probability that the rows give them. Hidden units stay as trained; the weights that
+        read them vary as in a linear regression on them.
         """
         nodes, parents = _sufficient_statistics.of_graphs(graphs)
-        names = families_of(nodes, parents)
-        families = dict(zip(names, self._trained(stats, nodes, parents), strict=True))
+        rng = generator(key)
+        raw, scores = (families_of(*scale[:2]) for scale in _by_scale(stats, nodes, parents))
+        odds = np.subtract(*self._log_evidence_by_scale(stats, nodes, parents))
+        warped = rng.random(len(nodes)) < expit(-odds)
+        names = [scores[k] if warped[k] else raw[k] for k in range(len(nodes))]
+        families = {name: stats.cache.trained[name] for name in dict.fromkeys(names)}
         number = {family: k for k, family in enumerate(families)}
         which = np.array([number[family] for family in names])
-        given = Drawing(stats.folds, stats.num_rows, self.width, self._forms)
-        return assembled(generator(key), given, families, which, graphs.shape[:2])
+        given = Drawing(stats.folds, stats.margins, stats.num_rows, self.width, self._forms)
+        return assembled(rng, given, families, which, graphs.shape[:2], warped)
+
+    def _log_evidence_by_scale(
+        self, stats: NeuralStats, nodes: Int[np.ndarray, " m"], parents: ParentSets
+    ) -> tuple[Float[np.ndarray, " m"], Float[np.ndarray, " m"]]:
+        """Of the values as they are, and through normal scores; where these differ."""
+        raw, scores = (
+            network_cache.log_evidence(found, self._forms)
+            for found in self._trained(stats, nodes, parents)
+        )
+        return raw, scores + stats.margins.log_slope[nodes]
 
     def _trained(
         self, stats: NeuralStats, nodes: np.ndarray, parents: np.ndarray
-    ) -> list[TrainedFamily]:
-        """All families, after those that are not in the cache have been trained."""
-        families = families_of(nodes, parents)
-        if fresh := stats.cache.missing(families):
+    ) -> tuple[list[TrainedFamily], list[TrainedFamily]]:
+        """All families on both scales, after those not in the cache have been trained."""
+        raw, scores = (families_of(*scale[:2]) for scale in _by_scale(stats, nodes, parents))
+        if fresh := stats.cache.missing([*raw, *scores]):
             stats.cache.train(fresh, stats.folds, self._plan(), self._forms)
-        return [stats.cache.trained[family] for family in families]
+        trained = stats.cache.trained
+        return [trained[family] for family in raw], [trained[family] for family in scores]
 
     def _plan(self) -> TrainingPlan:
         return TrainingPlan(
@@ -226,6 +266,34 @@ class NeuralScore:
         if self.num_folds:
             return min(self.num_folds, num_rows)
         return 2 if num_rows >= 2000 else 4 if num_rows >= 500 else 8
+
+
+class _Scale(NamedTuple):
+    """Families as the folds know them: values as they are, or normal scores.
+
+    Attributes:
+        nodes: columns of the targets.
+        parents: columns of the inputs.
+        place: the column of each variable.
+    """
+
+    nodes: Int[np.ndarray, " m"]
+    parents: Bool[np.ndarray, "m c"]
+    place: Int[np.ndarray, " d"]
+
+
+def _by_scale(
+    stats: NeuralStats, nodes: Int[np.ndarray, " m"], parents: ParentSets
+) -> tuple[_Scale, _Scale]:
+    """Families of values as they are, and of normal scores; columns without any are the same."""
+    parents = np.asarray(parents, bool)
+
+    def at(place: Int[np.ndarray, " d"]) -> _Scale:
+        chosen = np.zeros((len(parents), stats.folds.values.shape[2]), dtype=bool)
+        chosen[:, place] = parents
+        return _Scale(place[nodes], chosen, place)
+
+    return at(np.arange(parents.shape[1])), at(stats.margins.place)
 
 
 build = NeuralScore

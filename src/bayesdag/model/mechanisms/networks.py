@@ -4,12 +4,14 @@ A network reads the features [rectified units, inputs, 1]; its mean is linear in
 the logarithm of the factor by which the scale of heteroscedastic noise depends on the inputs.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Float, Shaped
 
+from bayesdag.model import warps
 from bayesdag.types import Array, Graph, Key, Params, Rows
 
 # Bound of the log factor of a heteroscedastic scale: rows far out are not taken for impossible.
@@ -53,6 +55,9 @@ class Networks:
     count as zero. Parameters grow with the number of members, not with that of variables.
     Where they are given, `kinks_i` are weights of rectified distances of each z from its `knots_i`,
     which makes sums of curves.
+    Where `warped_i` is not 0, x_i and z are seen through tables of monotone functions h (`warp`
+    for every variable, on an even grid as wide as `reach` on either side): the mean is that
+    of h(x_i), given h of its parents.
     Where they are given, `scale_units`, `scale_slopes` and `scale_intercept` are the weights of
     the same features in the log factor of the noise scale.
 
@@ -102,17 +107,59 @@ class Networks:
         weights = _weights(params, names, i)
         return jnp.exp(log_scale_factor(self._features(params, x, parents, i), weights))
 
+    def warp(self, params: Params, x: Array, i: Array) -> Array:
+        """h of variable `i`; the identity where the parameters say nothing of it."""
+        return self._through(warps.warped, params, x, i)
+
+    def unwarp(self, params: Params, z: Array, i: Array) -> Array:
+        """Inverse of `warp`."""
+        return self._through(warps.unwarped, params, z, i)
+
+    def log_slope(self, params: Params, x: Array, i: Array) -> Array:
+        """log h' of variable `i`."""
+        if "warp" not in params:
+            return jnp.zeros_like(x)
+        slope = warps.log_slope(params["warp"][i], _grid(params, i), x)
+        return jnp.where(params["warped"][i] != 0, slope, 0.0)
+
     @staticmethod
-    def _features(params: Params, x: Rows, parents: Shaped[Array, " d"], i: Array) -> Array:
+    def _through(
+        function: Callable[[Array, Array, Array], Array], params: Params, x: Array, i: Array
+    ) -> Array:
+        if "warp" not in params:
+            return x
+        return jnp.where(
+            params["warped"][i] != 0, function(params["warp"][i], _grid(params, i), x), x
+        )
+
+    @staticmethod
+    def _inputs(params: Params, x: Rows, members: Array, i: Array) -> Float[Array, "n k"]:
+        """The members of variable `i`, through h where it is."""
+        inputs = x[:, members]
+        if "warp" not in params:
+            return inputs
+        seen = jax.vmap(warps.warped, in_axes=(0, None, 1), out_axes=1)
+        through = seen(params["warp"][members], _grid(params, i), inputs)
+        return jnp.where(params["warped"][i] != 0, through, inputs)
+
+    @classmethod
+    def _features(cls, params: Params, x: Rows, parents: Shaped[Array, " d"], i: Array) -> Array:
         members = params["members"][i]
-        inputs = x[:, members] * (parents[members] != 0).astype(x.dtype)[None, :]
+        present = (parents[members] != 0).astype(x.dtype)
+        inputs = cls._inputs(params, x, members, i) * present[None, :]
         read = features(params["first"][i], params["bias"][i], inputs)
         if "kinks" not in params:
             return read
-        present = jnp.repeat((parents[members] != 0).astype(x.dtype), params["knots"].shape[-1])
-        bent = kinks(inputs, params["knots"][i]) * present[None, :]
+        bent = kinks(inputs, params["knots"][i])
+        bent = bent * jnp.repeat(present, params["knots"].shape[-1])[None, :]
         num_units = params["bias"].shape[-1]
         return jnp.concatenate([read[:, :num_units], bent, read[:, num_units:]], axis=1)
+
+
+def _grid(params: Params, i: Array) -> Float[Array, " m"]:
+    """Values of h at which the tables are given."""
+    reach = params["reach"][i]
+    return jnp.linspace(-reach, reach, params["warp"].shape[-1])
 
 
 def _weights(params: Params, names: tuple[str, ...], i: Array) -> Float[Array, " q"]:

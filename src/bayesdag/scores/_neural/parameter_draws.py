@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from scipy.special import softmax
 
 from bayesdag.scores._neural import crossfit
@@ -15,6 +15,7 @@ from bayesdag.scores._neural.laplace import JITTER
 from bayesdag.scores._neural.network_cache import Family, TrainedFamily, arrays_of
 from bayesdag.scores._neural.noise_forms import NoiseForm
 from bayesdag.scores._neural.noise_shape import SHAPES
+from bayesdag.scores._neural.normal_scores import NormalScores
 from bayesdag.types import Params
 
 # Leaves with a dimension for the parents, filled up to the size of the largest set.
@@ -30,12 +31,14 @@ class Drawing(NamedTuple):
 
     Attributes:
         folds: the rows.
+        margins: where the columns of the folds come from.
         num_rows: number of the rows.
         width: hidden units.
         forms: of the noise.
     """
 
     folds: Folds
+    margins: NormalScores
     num_rows: int
     width: int
     forms: tuple[NoiseForm, ...]
@@ -47,8 +50,14 @@ def assembled(
     families: dict[Family, TrainedFamily],
     which: Int[np.ndarray, " m"],
     shape: tuple[int, int],
+    warped: Bool[np.ndarray, " m"],
 ) -> Params:
-    """Parameters of s graphs with d nodes each; `which` is the family of every node."""
+    """Parameters of s graphs with d nodes each.
+
+    Args:
+        which: the family of every node.
+        warped: whether it is one of normal scores.
+    """
     # At least the second size, so that results of several runs mostly fit together.
     widest = max(SIZES[1], *(len(family.members) for family in families.values()))
     simple = _simple_fits(given.folds, list(families))
@@ -60,9 +69,22 @@ def assembled(
             leaf = _widened(leaf_name, leaf, widest)
             empty = np.zeros((len(which), *leaf.shape[1:]), leaf.dtype)
             pieces.setdefault(leaf_name, empty)[asked] = leaf
+    pieces |= _warps(given.margins, warped)
     folded = {name: leaf.reshape(*shape, *leaf.shape[1:]) for name, leaf in pieces.items()}
     noise = {name: folded.pop(name) for name in _NOISE}
     return {"mechanism": folded, "noise": noise}
+
+
+def _warps(margins: NormalScores, warped: Bool[np.ndarray, " m"]) -> dict[str, np.ndarray]:
+    """Tables of the monotone functions behind normal scores, where any column has some."""
+    if not len(margins.warped):
+        return {}
+    num, d = len(warped), len(margins.table)
+    return {
+        "warped": warped.astype(np.float32),
+        "warp": np.tile(margins.table.astype(np.float32), (num // d, 1)),
+        "reach": np.full(num, margins.grid[-1], np.float32),
+    }
 
 
 def _simple_fits(folds: Folds, families: list[Family]) -> dict[Family, FoldFits]:
@@ -120,7 +142,7 @@ def _empty(given: Drawing, family: TrainedFamily, num: int) -> dict[str, np.ndar
     result = {name: np.zeros((num, *size), np.float32) for name, size in sizes.items()}
     knots = np.asarray(given.folds.knots)[family.members]
     return {
-        "members": np.tile(family.members, (num, 1)),
+        "members": np.tile(given.margins.origin[family.members].astype(np.int32), (num, 1)),
         "knots": np.tile(knots.astype(np.float32), (num, 1, 1)),
         **result,
     }
