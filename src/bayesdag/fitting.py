@@ -44,6 +44,7 @@ def fit(
     data: Any,
     method: str | Method = DEFAULT_METHOD,
     *,
+    environment: Any = None,
     knowledge: Any = None,
     seed: int = 0,
     preset: str | None = None,
@@ -59,6 +60,8 @@ def fit(
         data: a DataFrame, an array, the path of a CSV or Parquet file, or a `Dataset`
             (`bayesdag.read` makes one, with an intervention mask or another scaling).
         method: a name from `bayesdag.list_methods()`, or a method object.
+        environment: the column that says where a row comes from, or several; see `read`. What
+            each environment acts on is then part of the answer (`environment_targets`).
         knowledge: a `Knowledge`, a mapping, or the path of a YAML file.
         seed: same seed, data, version and kind of device: same answer.
         preset: named defaults of the method; `settings` still override them.
@@ -73,7 +76,7 @@ def fit(
     key_of(seed)  # a bad one is refused now, not after the data are read
     chosen = build_method(method, preset=preset, **settings)
     journal = MemoryJournal() if keep_state else None
-    dataset, said = read(data), Knowledge.read(knowledge)
+    dataset, said = read(data, environment=environment), Knowledge.read(knowledge)
     with _watched(monitor, progress) as watch:
         return _run(chosen, dataset, said, seed, checkpoint, watch, journal)
 
@@ -94,7 +97,8 @@ def extend(
     independently start again, which costs them nothing.
 
     Args:
-        data: what was fitted, interventions included; anything else is refused.
+        data: what was fitted, interventions included; anything else is refused. Columns that
+            say where rows come from are known from the posterior.
         num_samples: draws to add to each chain.
         monitor: watches the run.
         progress: show on stderr how far it is, and the time left; as in `fit`.
@@ -117,28 +121,42 @@ def log_scores(posterior: Posterior, data: Any, graph: Any) -> dict[str, float]:
 
     Args:
         data: what was fitted, interventions included; anything else is refused.
-        graph: a DAG; `graph[i, j] = 1` means i -> j, in the order of the columns.
+        graph: a DAG; `graph[i, j] = 1` means i -> j, in the order of the columns. Where it says
+            nothing of what environments act on, that is what is more probable than not.
     """
     stated = posterior.provenance
     method = plugins.from_configuration(stated.get("chosen", stated["method"]), "methods")
     if not hasattr(method, "log_score_of"):
         raise InputError(f"method {name_of(method)!r} gives graphs no score to compare")
-    dataset, graph = _as_fitted(posterior, data), np.asarray(graph)
+    dataset = _as_fitted(posterior, data)
+    graph = with_targets(np.asarray(graph), posterior)
     if graph.shape != (dataset.num_variables,) * 2 or not is_acyclic(graph != 0):
         raise InputError(
             f"the graph to score is no DAG of {dataset.num_variables} variables; pass a square "
             "matrix without cycles, in the order of the columns"
         )
-    knowledge = Knowledge.read(stated["knowledge"]).bind(dataset.names)
+    knowledge = Knowledge.read(stated["knowledge"]).bind(dataset.names, dataset.contexts)
     drawn = {"stage": "draws", "best": float(posterior.stats["log_joint"].max())}
     stages = stated.get("search", {}).get("stages", [drawn])
     asked = method.log_score_of(dataset, knowledge, graph)
     return {"given graph": asked} | {stage["stage"]: stage["best"] for stage in stages}
 
 
+def with_targets(graph: np.ndarray, posterior: Posterior) -> np.ndarray:
+    """A graph that says nothing of environments, with their targets as the posterior has them."""
+    contexts = posterior.contexts.mask
+    num = int(contexts.sum())
+    if not num or graph.ndim != 2 or graph.shape[0] != graph.shape[1]:
+        return graph
+    alone = np.pad(graph, (0, num)) if len(graph) == len(contexts) - num else graph
+    if len(alone) != len(contexts) or alone[contexts].any():
+        return graph
+    return np.where(contexts[:, None], posterior.edge_matrix() > 0.5, alone)
+
+
 def _as_fitted(posterior: Posterior, data: Any) -> Dataset:
     """The data of a posterior, on the scale on which they were fitted."""
-    stated, dataset = posterior.provenance, read(data)
+    stated, dataset = posterior.provenance, posterior.read(data)
     refuse_other_data(stated, posterior.summary, dataset)
     scaling = Scaling(**{k: np.array(v, dtype=float) for k, v in stated["scaling"].items()})
     return dataclasses.replace(dataset, scaling=scaling)
@@ -153,6 +171,20 @@ def settings_of(method: Method, data: Dataset, said: Knowledge, seed: int) -> di
         "data_hash": data.hash,
         "scaling": {k: v.tolist() for k, v in dataclasses.asdict(data.scaling).items()},
         "knowledge": said.to_dict(),
+        **_environments_of(data),
+    }
+
+
+def _environments_of(data: Dataset) -> dict[str, Any]:
+    """What is assumed of where rows come from; nothing where nobody said it."""
+    if not data.environment:
+        return {}
+    columns = [{"column": one.column, "reference": one.reference} for one in data.environment]
+    return {
+        "environments": columns,
+        "environment_model": "context variables: each environment is a soft intervention with "
+        "unknown targets, compared with the reference; how many rows come from where is not "
+        "modelled",
     }
 
 
@@ -166,7 +198,7 @@ def _run(
     journal: MemoryJournal | None,
 ) -> Posterior:
     """The method's answer, with the stamp that lets it be repeated."""
-    constraints = said.bind(data.names)
+    constraints = said.bind(data.names, data.contexts)
     check(method, data, constraints)
     stamp = settings_of(method, data, said, seed)
     file = None if checkpoint is None else Checkpoint(Path(checkpoint), stamp)
@@ -221,15 +253,11 @@ def check(method: Method, data: Dataset, knowledge: Constraints) -> None:
     refused = sorted(knowledge.kinds - method.supported_constraints)
     if refused:
         able = [n for n in plugins.names("methods") if knowledge.kinds <= _supported_constraints(n)]
+        kinds = " and ".join(k if k == "environments" else f"{k} edges" for k in refused)
         raise KnowledgeError(
-            f"method {name!r} does not support {' and '.join(refused)} edges; "
-            f"drop them or use one of: {', '.join(able)}"
+            f"method {name!r} does not support {kinds}; drop them or use one of: {', '.join(able)}"
         )
-    if (
-        data.interventions is not None
-        and data.interventions.any()
-        and not method.supports_interventions
-    ):
+    if data.has_interventions and not method.supports_interventions:
         raise InputError(
             f"method {name!r} cannot use interventional data; drop those rows or choose a "
             "method that can (bayesdag methods)"

@@ -178,11 +178,12 @@ class Edges(Protocol):
 class StructurePrior(Protocol):
     """A mixture of local in-degree penalties; a frozen dataclass of its settings."""
 
-    def components(self, d: int, order_modular: bool = True) -> Components:
+    def components(self, d: int, order_modular: bool = True, num_contexts: int = 0) -> Components:
         """Log weights, less each component's log normaliser, and penalties by in-degree.
 
         So Σ_c exp(log_weights[c] + Σ_i penalty[c, in-degree of i]) sums to one, over all
-        pairs of order and DAG or over all DAGs.
+        pairs of order and DAG or over all DAGs. Of the d nodes `num_contexts` have no parents
+        and precede all others.
         """
         ...
 
@@ -367,7 +368,7 @@ class Method(Protocol):
     """Turns data and knowledge into a Posterior; a frozen dataclass of its settings.
 
     `supported_constraints` names the kinds of knowledge the method obeys by construction, out of
-    "required", "forbidden" and "beliefs"; the others are refused before it starts.
+    "required", "forbidden", "beliefs" and "environments"; others are refused before it starts.
     `supports_interventions` says whether it drops the likelihood of cells that were set.
     """
 

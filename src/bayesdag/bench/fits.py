@@ -98,7 +98,7 @@ class FitRunner:
             raise InputError(f"{type(method).__name__} fits one data set at a time")
         datasets = [source.train for source in sources]
         keys = jnp.stack([jax.random.key(trial.seed) for trial in trials])
-        free = Constraints.free(datasets[0].names)
+        free = Constraints.free(datasets[0].names, datasets[0].contexts)
         return method.fit_many(keys, datasets, free, self._watch(sources, clock))
 
     def _watch(self, sources: list[Benchmark], clock: RunClock) -> Monitor | None:

@@ -9,6 +9,7 @@ from bayesdag.cli import result_file
 from bayesdag.cli.app import app, examples
 from bayesdag.cli.options import (
     AsJson,
+    Environment,
     Force,
     Interventions,
     Quiet,
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
         "fit cells.csv --out cells.nc",
         "fit cells.csv --out cells.nc --knowledge tiers.yaml",
         "fit cells.csv --out cells.nc --interventions targets",
+        "fit cells.csv --out cells.nc --environment condition",
+        "fit cells.csv --out cells.nc --environment condition=control --environment batch",
         "fit cells.csv --out cells.nc --method collapsed --preset quick",
         "fit cells.csv --out cells.nc --method exact --set num_samples=500",
         "methods                         (what --method takes)",
@@ -46,6 +49,7 @@ def fit(
     ] = None,
     knowledge: Annotated[Path | None, typer.Option(help="YAML file with prior knowledge.")] = None,
     interventions: Interventions = None,
+    environment: Environment = None,
     scaling: Annotated[str, typer.Option(help="standardise, centre or none.")] = "standardise",
     seed: Seed = 0,
     preset: Annotated[
@@ -80,7 +84,12 @@ def fit(
     chosen = fitting.build_method(
         method or fitting.DEFAULT_METHOD, preset=preset, **settings(set_ or [])
     )
-    data = read(table, interventions=path_or_name(interventions), scaling=scaling)
+    data = read(
+        table,
+        interventions=path_or_name(interventions),
+        scaling=scaling,
+        environment=tuple(environment or ()) or None,
+    )
     graph = None if truth is None else read_edges(truth, data.names)
     partial = out.with_name(f"{out.name}.partial")
     wanted = fitting.settings_of(chosen, data, Knowledge.read(knowledge), seed)
@@ -124,11 +133,11 @@ def extend(
 ) -> None:
     """Add draws to a result. It ends as if all of them had been asked for at once."""
     from bayesdag import fitting
-    from bayesdag.data import read
     from bayesdag.posterior import load
 
     check_suffix(out)
-    data, shorter = read(table, interventions=path_or_name(interventions)), load(result)
+    shorter = load(result)
+    data = shorter.read(table, interventions=path_or_name(interventions))
     partial = out.with_name(f"{out.name}.partial")
 
     def run(kept: result_file.KeptProgress) -> "Posterior":

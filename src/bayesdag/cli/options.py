@@ -17,6 +17,14 @@ Interventions = Annotated[
     str | None,
     typer.Option(help="File of the table's shape, or the column that names what was set."),
 ]
+Environment = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="Column that says where a row comes from (numbers, text, yes and no): what each of "
+        "its environments acts on becomes part of the answer. column=label: compare with that "
+        "label; default: the most frequent one. Repeat for more columns."
+    ),
+]
 EffectValues = Annotated[
     tuple[float, float] | None,
     typer.Option(

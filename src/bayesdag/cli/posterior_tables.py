@@ -31,6 +31,7 @@ def print_posterior(
         shown = {
             "edges": edges.to_dict("records"),
             "num_edges_above_0.95": _num_probable(posterior),
+            **_targets(posterior, top),
             "diagnostics": found.summary(),
             "provenance": posterior.provenance,
         }
@@ -39,12 +40,22 @@ def print_posterior(
     for line in fit.lines() if fit is not None else []:
         say(line)
     _print_edges(posterior, edges)
+    if posterior.contexts:
+        table = posterior.environment_targets(with_error=True).head(top)
+        print_table(table, title="What environments act on, compared with the reference")
     if found.comparable:
         print_table(found.table(), title="Do the chains agree?")
     for line in [*described, f"chains: {found.verdict}"]:
         say(line)
     if checked is not None:
         print_table(checked.table(), title="Misfit of each variable in nats per row")
+
+
+def _targets(posterior: "Posterior", top: int) -> dict[str, Any]:
+    if not posterior.contexts:
+        return {}
+    found = posterior.environment_targets(with_error=True).head(top)
+    return {"environment_targets": found.to_dict("records")}
 
 
 def print_questions(
@@ -106,4 +117,4 @@ def _print_edges(posterior: "Posterior", edges: "pandas.DataFrame") -> None:
 
 
 def _num_probable(posterior: "Posterior") -> int:
-    return int((posterior.edge_matrix() > PROBABLE).sum())
+    return int((posterior.edge_probabilities().to_numpy() > PROBABLE).sum())

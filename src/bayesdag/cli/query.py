@@ -52,7 +52,6 @@ def show(
     as_json: AsJson = False,
 ) -> None:
     """Show edges with their probabilities, and whether to trust them."""
-    from bayesdag.data import read
     from bayesdag.errors import InputError
     from bayesdag.posterior import load
 
@@ -66,7 +65,7 @@ def show(
         return
     checked = None
     if data is not None:
-        checked = posterior.check(read(data, interventions=path_or_name(interventions)))
+        checked = posterior.check(posterior.read(data, interventions=path_or_name(interventions)))
     print_posterior(posterior, top, as_json, checked)
 
 

@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float
 
-from bayesdag.data import dependence, sortability, validation
+from bayesdag.data import dependence, environments, sortability, validation
 from bayesdag.data.dependence import Dependences
+from bayesdag.data.environments import Environment
 from bayesdag.data.scaling import Scaling, frozen
 from bayesdag.errors import InputError, did_you_mean
 
@@ -30,16 +31,22 @@ class Dataset:
         interventions: True where a cell was *set* by an experimenter, so that its value
             says nothing of how the variable comes about; None when nothing was set.
         scaling: to engine units and back; standardised over all rows unless given.
+        environment: where rows come from: one label per row, or such labels by column name.
+            They are replaced by the `Environment`s they tell, and values, names, interventions
+            and scaling get an indicator at the end for each but the reference. An indicator
+            counts as set in every row: how many rows come from where is not modelled.
     """
 
     values: Float[np.ndarray, "n d"]
     names: tuple[str, ...]
     interventions: Bool[np.ndarray, "n d"] | None = None
     scaling: Scaling = field(default=None)  # pyright: ignore[reportAssignmentType]
+    environment: Any = None
     # Whether `read` has warned of these data already: nobody wants to be told twice.
     is_checked: bool = field(default=False, init=False, repr=False)
 
     def __post_init__(self) -> None:
+        self._add_indicators()
         validation.refuse_bad_form(self.values, self.names, self.interventions)
         object.__setattr__(self, "values", frozen(self.values, np.float64))
         object.__setattr__(self, "names", tuple(self.names))
@@ -47,6 +54,43 @@ class Dataset:
             object.__setattr__(self, "interventions", frozen(self.interventions, np.bool_))
         if self.scaling is None:
             object.__setattr__(self, "scaling", Scaling.of(self.values))
+
+    def _add_indicators(self) -> None:
+        """Environments from labels; those that are there already stay."""
+        given = () if self.environment is None else self.environment
+        if isinstance(given, tuple) and all(isinstance(one, Environment) for one in given):
+            object.__setattr__(self, "environment", given)
+            return
+        validation.refuse_bad_form(self.values, self.names, self.interventions)
+        found, indicators = environments.encode(given, len(self.values))
+        mask = np.zeros(self.values.shape, bool)
+        mask = mask if self.interventions is None else self.interventions
+        whole: dict[str, Any] = {
+            "values": np.hstack([self.values, indicators]),
+            "names": (*self.names, *(name for one in found for name in one.names)),
+            "interventions": np.hstack([mask, np.ones(indicators.shape, dtype=bool)]),
+            "environment": found,
+        }
+        if self.scaling is not None:
+            whole["scaling"] = self.scaling.joined(Scaling.of(indicators))
+        for name, value in whole.items():
+            object.__setattr__(self, name, value)
+
+    @property
+    def contexts(self) -> Bool[np.ndarray, " d"]:
+        """True for context variables: the indicators of environments, which nothing acts on."""
+        num = sum(len(one.others) for one in self.environment)
+        return np.arange(self.num_variables) >= self.num_variables - num
+
+    @property
+    def num_contexts(self) -> int:
+        """Indicators of environments among the columns."""
+        return int(self.contexts.sum())
+
+    @property
+    def has_interventions(self) -> bool:
+        """Whether a cell of a variable was set by an experimenter."""
+        return not self.observed[:, ~self.contexts].all()
 
     @property
     def num_rows(self) -> int:
@@ -77,11 +121,13 @@ class Dataset:
 
     @cached_property
     def hash(self) -> str:
-        """SHA-256 of shape, names, values and mask; the scaling is not part of it."""
+        """SHA-256 of shape, names, values, mask and environments, not of the scaling."""
         digest = hashlib.sha256(repr((self.values.shape, self.names)).encode())
         digest.update(self.values.astype("<f8").tobytes())
         if self.interventions is not None and self.interventions.any():
             digest.update(self.interventions.tobytes())
+        if self.environment:
+            digest.update(repr(self.environment).encode())
         return digest.hexdigest()
 
     def summary(self) -> dict[str, Any]:
@@ -96,19 +142,34 @@ class Dataset:
             "r_squared": sortability.r_squared(self.values),
             "num_set": (~self.observed).sum(axis=0),
         }
-        return {
+        variables = ~self.contexts
+        kept = {
             "num_rows": self.num_rows,
             "num_variables": self.num_variables,
-            "num_rows_with_interventions": int((~self.observed).any(axis=1).sum()),
+            "num_rows_with_interventions": int((~self.observed[:, variables]).any(axis=1).sum()),
             "sortability": _words(self, statistics["sd"], statistics["r_squared"]),
             "columns": {
                 name: {key: numbers[j].item() for key, numbers in statistics.items()}
                 for j, name in enumerate(self.names)
             },
         }
+        if not self.environment:
+            return kept
+        patterns, counts = environments.patterns(self.values[:, self.contexts])
+        return kept | {
+            "environments": [one._asdict() | {"others": [*one.others]} for one in self.environment],
+            "environment_patterns": patterns.tolist(),
+            "environment_counts": counts.tolist(),
+        }
 
 
-def read(source: object, *, interventions: object = None, scaling: str | None = None) -> Dataset:
+def read(
+    source: object,
+    *,
+    interventions: object = None,
+    scaling: str | None = None,
+    environment: object = None,
+) -> Dataset:
     """The table in `source`, checked; refusals and warnings name the column and the remedy.
 
     Args:
@@ -120,20 +181,62 @@ def read(source: object, *, interventions: object = None, scaling: str | None = 
             a DataFrame, a list, the path of a CSV file, or the name of a column in `source`.
         scaling: "standardise" (the default), "centre" or "none". A Dataset keeps its own
             unless another is named.
+        environment: where rows come from: the name of a column in `source` of numbers, text or
+            yes and no ("column=label" to compare with that label, otherwise with the most
+            frequent one), a list of such names, or one label for each row. Its labels become
+            context variables, which may act on any variable and which nothing acts on.
     """
     if not isinstance(source, Dataset):
-        data = _parse(source, interventions)
-    elif interventions is not None:
-        data = replace(source, interventions=_mask(interventions, source.names, source.num_rows))
+        data = _parse(source, interventions, environment)
     else:
-        data = source
-    if not data.is_checked or interventions is not None:
-        validation.check(data.values, data.names, data.interventions)
-        validation.warn_of_dependences(data.dependences)
+        data = _with_interventions(_with_environment(source, environment), interventions)
+    if not data.is_checked or interventions is not None or environment is not None:
+        _check(data)
     if scaling is not None:
         data = replace(data, scaling=Scaling.of(data.values, scaling))
     object.__setattr__(data, "is_checked", True)
     return data
+
+
+def _check(data: Dataset) -> None:
+    """Refuses and warns; indicators of environments are beyond doubt."""
+    own = ~data.contexts
+    names = tuple(name for name, kept in zip(data.names, own, strict=True) if kept)
+    mask = None if data.interventions is None else data.interventions[:, own]
+    validation.check(data.values[:, own], names, mask)
+    validation.warn_of_dependences(data.dependences)
+    if data.environment:
+        environments.warn_of_fixed(data.values[:, own], names, data.values[:, ~own])
+
+
+def _with_interventions(data: Dataset, interventions: object) -> Dataset:
+    if interventions is None:
+        return data
+    variables = data.names[: data.num_variables - data.num_contexts]
+    mask = _mask(interventions, variables, data.num_rows)
+    indicators = np.ones((data.num_rows, data.num_contexts), dtype=bool)
+    return replace(data, interventions=np.hstack([mask, indicators]))
+
+
+def _with_environment(data: Dataset, environment: object) -> Dataset:
+    """A Dataset whose rows come from somewhere; a column that says it is no variable any more."""
+    if environment is None:
+        return data
+    if data.environment:
+        known = ", ".join(one.column for one in data.environment)
+        raise InputError(f"these data have environments already ({known}); name them once, all")
+    import pandas
+
+    whole = pandas.DataFrame(data.values, columns=list(data.names))
+    table, labels = environments.take_out(whole, environment)
+    kept = [data.names.index(name) for name in table.columns]
+    return Dataset(
+        data.values[:, kept],
+        tuple(table.columns),
+        None if data.interventions is None else data.interventions[:, kept],
+        data.scaling.of_columns(kept),
+        labels,
+    )
 
 
 def check_rows(data: Dataset, needed: int, method_name: str) -> None:
@@ -151,23 +254,27 @@ def describe_sortability(data: Dataset) -> str:
 
 
 def _words(data: Dataset, deviation: np.ndarray, explained: np.ndarray) -> str:
-    standardised = bool(np.allclose(deviation / data.scaling.scale, 1.0, rtol=0.2))
-    return sortability.describe(deviation, explained, data.names, standardised=standardised)
+    own = np.flatnonzero(~data.contexts)
+    names = tuple(data.names[j] for j in own)
+    deviation, explained = deviation[own], explained[own]
+    standardised = bool(np.allclose(deviation / data.scaling.scale[own], 1.0, rtol=0.2))
+    return sortability.describe(deviation, explained, names, standardised=standardised)
 
 
-def _parse(source: object, interventions: object) -> Dataset:
+def _parse(source: object, interventions: object, environment: object = None) -> Dataset:
     """The table as it is written in the sources."""
     from bayesdag.data import numeric, tables
 
     table = tables.frame(source)
     if isinstance(interventions, str) and interventions in table.columns:
         interventions, table = table[interventions], table.drop(columns=interventions)
+    if environment is not None:
+        table, environment = environments.take_out(table, environment)
     names = tuple(table.columns)
     validation.refuse_bad_names(names)
     values = numeric.numbers(table)
-    if interventions is None:
-        return Dataset(values, names)
-    return Dataset(values, names, _mask(interventions, names, len(values)))
+    mask = None if interventions is None else _mask(interventions, names, len(values))
+    return Dataset(values, names, mask, environment=environment)
 
 
 def _mask(interventions: object, names: tuple[str, ...], num_rows: int) -> np.ndarray:

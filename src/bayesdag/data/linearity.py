@@ -112,8 +112,10 @@ def _curvature(
         rounding: standard deviation of the rounding error of each column; residuals of no
             more than that show no curves.
     """
+    if len(rows) < 30:
+        return 1.0, 0.0
     others = _predictors(rows, node)
-    if len(others) == 0 or len(rows) < 30:
+    if len(others) == 0:
         return 1.0, 0.0
     linear = np.column_stack([np.ones(len(rows)), rows[:, others]])
     curves = _curves(rows[:, others])

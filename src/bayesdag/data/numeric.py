@@ -115,4 +115,7 @@ def _way_out(unreadable: list[str], names: Names) -> str:
     parts = {part.strip() for text in unreadable for part in re.split("[;,]", text)}
     if parts <= {"", *names}:
         return "if these columns were set in these rows, pass its name as `interventions`"
-    return "drop the column or encode it as numbers"
+    return (
+        "drop the column, encode it as numbers, or, if it says where rows come from, pass its name "
+        "as `environment`"
+    )

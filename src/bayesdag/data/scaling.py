@@ -55,6 +55,16 @@ class Scaling:
         """`x` back in original units."""
         return x * self.scale + self.shift
 
+    def joined(self, other: "Scaling") -> "Scaling":
+        """That of these columns, then of the others."""
+        return Scaling(
+            np.concatenate([self.shift, other.shift]), np.concatenate([self.scale, other.scale])
+        )
+
+    def of_columns(self, columns: list[int]) -> "Scaling":
+        """That of some columns."""
+        return Scaling(self.shift[columns], self.scale[columns])
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Scaling) and self._bytes == other._bytes
 

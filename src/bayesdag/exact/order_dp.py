@@ -10,7 +10,7 @@ References:
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float, Int8
+from jaxtyping import Bool, Float, Int8
 
 from bayesdag.errors import InputError
 from bayesdag.exact.tables import Tables, draw_positions, groups
@@ -43,13 +43,20 @@ class OrderSums(NamedTuple):
     log_total: float
 
 
-def sums(tables: Tables) -> OrderSums:
-    """Forward and backward sums over prefixes of orders."""
+def sums(tables: Tables, first: int = 0) -> OrderSums:
+    """Forward and backward sums over prefixes of orders.
+
+    Args:
+        first: the set of variables that precede all others in every order.
+    """
     allowed = log_subset_sums(tables)
-    prefix = prefix_sums(allowed)
+    every = all_sets(len(tables))
+    # Placed sets that no order passes: some of the others are in them, not all of the first.
+    skipped = ((every & ~first) != 0) & ((every & first) != first)
+    prefix = prefix_sums(allowed, skipped)
     if prefix[-1] == -np.inf:
         raise InputError("no graph has a positive weight: the constraints leave none")
-    return OrderSums(tables, allowed, prefix, _suffix_sums(allowed), float(prefix[-1]))
+    return OrderSums(tables, allowed, prefix, _suffix_sums(allowed, skipped), float(prefix[-1]))
 
 
 def parent_sets(sums: OrderSums) -> Tables:
@@ -153,8 +160,10 @@ def _draw_parents(
         graphs[chosen, :, node] = as_rows(drawn, d)
 
 
-def prefix_sums(allowed: Tables) -> Float[np.ndarray, " sets"]:
-    """log Σ over orders and DAGs on each set of variables."""
+def prefix_sums(
+    allowed: Tables, skipped: Bool[np.ndarray, " sets"] | None = None
+) -> Float[np.ndarray, " sets"]:
+    """log Σ over orders and DAGs on each set of variables, but for those that are skipped."""
     d, num_sets = allowed.shape
     result = np.full(num_sets, -np.inf)
     result[0] = 0
@@ -165,10 +174,12 @@ def prefix_sums(allowed: Tables) -> Float[np.ndarray, " sets"]:
             inside = sets[sets >> last & 1 == 1]
             rest = inside ^ 1 << last
             result[inside] = np.logaddexp(result[inside], result[rest] + allowed[last, rest])
+        if skipped is not None:
+            result[sets[skipped[sets]]] = -np.inf
     return result
 
 
-def _suffix_sums(allowed: Tables) -> Float[np.ndarray, " sets"]:
+def _suffix_sums(allowed: Tables, skipped: Bool[np.ndarray, " sets"]) -> Float[np.ndarray, " sets"]:
     """log Σ over all ways to place the other variables after each set."""
     d, num_sets = allowed.shape
     result = np.full(num_sets, -np.inf)
@@ -180,4 +191,5 @@ def _suffix_sums(allowed: Tables) -> Float[np.ndarray, " sets"]:
             outside = sets[sets >> following & 1 == 0]
             after = result[outside | 1 << following] + allowed[following, outside]
             result[outside] = np.logaddexp(result[outside], after)
+        result[sets[skipped[sets]]] = -np.inf
     return result

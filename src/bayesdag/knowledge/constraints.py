@@ -72,20 +72,28 @@ class Knowledge:
         """Knowledge from None, a mapping, the path of a file, or pgmpy's ExpertKnowledge."""
         return source if isinstance(source, Knowledge) else cls(**parse.read(source))
 
-    def bind(self, names: Iterable[str]) -> "Constraints":
-        """The same knowledge about the columns `names`; refuses what contradicts itself."""
+    def bind(
+        self, names: Iterable[str], contexts: Bool[np.ndarray, " d"] | None = None
+    ) -> "Constraints":
+        """The same knowledge about the columns `names`; refuses what contradicts itself.
+
+        Args:
+            contexts: True for context variables: no edge leads into them.
+        """
         names = tuple(names)
         self._refuse_unknown(names)
         index = {name: position for position, name in enumerate(names)}
+        contexts = np.zeros(len(names), dtype=bool) if contexts is None else np.asarray(contexts)
         required = _matrix(self.required, index)
         _refuse_cycle(required, names)
-        bans = [*self._bans(index), _closing(required, names)]
+        bans = [*self._bans(index), _into_contexts(contexts), _closing(required, names)]
         self._refuse_contradictions(bans, index)
         log_odds = np.zeros(required.shape)
         for cause, effect, probability in self.beliefs:
             log_odds[index[cause], index[effect]] = np.log(probability) - np.log1p(-probability)
         forbidden = np.logical_or.reduce([np.eye(len(names), dtype=bool), *(b.edges for b in bans)])
-        return Constraints(names, required, forbidden, log_odds, self._kinds())
+        kinds = self._kinds() | ({"environments"} if contexts.any() else set())
+        return Constraints(names, required, forbidden, log_odds, kinds, contexts)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain lists for JSON, empty parts left out; `Knowledge.read` takes them back."""
@@ -162,7 +170,11 @@ class Constraints:
             and every edge that would close a cycle with required ones.
         log_odds: log(π / (1 - π)) of each belief, added to the log prior odds of its edge;
             0 means no opinion.
-        kinds: what the user made use of, out of "required", "forbidden", "beliefs".
+        kinds: what the user made use of, out of "required", "forbidden", "beliefs" and
+            "environments".
+        contexts: True for context variables (indicators of environments): they precede all
+            others in every order, their edges into the others may be there or not, and
+            where they come from is no question. All edges into them are forbidden.
     """
 
     names: tuple[str, ...]
@@ -170,17 +182,35 @@ class Constraints:
     forbidden: Bool[np.ndarray, "d d"]
     log_odds: Float[np.ndarray, "d d"]
     kinds: frozenset[str] = frozenset()
+    contexts: Bool[np.ndarray, " d"] = None  # pyright: ignore[reportAssignmentType]
 
     def __post_init__(self) -> None:
-        for name in ("required", "forbidden", "log_odds"):
+        if self.contexts is None:
+            object.__setattr__(self, "contexts", np.zeros(len(self.names), dtype=bool))
+        for name in ("required", "forbidden", "log_odds", "contexts"):
             array = getattr(self, name).copy()
             array.setflags(write=False)  # one object serves all chains and methods
             object.__setattr__(self, name, array)
 
     @classmethod
-    def free(cls, names: Iterable[str]) -> "Constraints":
-        """Constraints that allow every graph without self-loops."""
-        return Knowledge().bind(names)
+    def free(
+        cls, names: Iterable[str], contexts: Bool[np.ndarray, " d"] | None = None
+    ) -> "Constraints":
+        """Constraints that allow every graph without self-loops and edges into contexts."""
+        return Knowledge().bind(names, contexts)
+
+    @property
+    def num_contexts(self) -> int:
+        """Context variables among the columns."""
+        return int(self.contexts.sum())
+
+    @property
+    def precedes(self) -> Bool[np.ndarray, "d d"]:
+        """True where one variable comes before another in every order that is meant.
+
+        Causes come before effects along required edges, and contexts before variables.
+        """
+        return self.required | (self.contexts[:, None] & ~self.contexts)
 
     def log_prior(self, node: int, parents: ParentSets) -> Float[np.ndarray, " m"]:
         """Belief in each parent set of `node`, unnormalised; -inf where one is broken.
@@ -238,6 +268,14 @@ def _tier_of(tiers: tuple[tuple[str, ...], ...]) -> dict[str, int]:
                     f"{name!r} is in tier {found[name]} and in tier {number}; keep one"
                 )
     return found
+
+
+def _into_contexts(contexts: np.ndarray) -> _Ban:
+    """Edges into context variables."""
+    return _Ban(
+        np.zeros((len(contexts), len(contexts)), dtype=bool) | contexts,
+        lambda _, effect: f"{effect} is an environment: nothing acts on it",
+    )
 
 
 def _closing(required: np.ndarray, names: tuple[str, ...]) -> _Ban:

@@ -84,7 +84,7 @@ def constrained(knowledge: Constraints, derivation: Derivation) -> Constraints |
         return None
     forbidden |= ancestors(required).T
     kinds = knowledge.kinds | _KINDS
-    return Constraints(knowledge.names, required, forbidden, knowledge.log_odds, kinds)
+    return dataclasses.replace(knowledge, required=required, forbidden=forbidden, kinds=kinds)
 
 
 def _cases(data: Dataset, knowledge: Constraints) -> list[_Case]:

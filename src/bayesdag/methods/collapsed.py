@@ -12,7 +12,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import jax
 import numpy as np
-from jaxtyping import Float, Shaped
+from jaxtyping import Bool, Float, Shaped
 
 from bayesdag import posterior
 from bayesdag.data import Dataset
@@ -112,7 +112,7 @@ class Collapsed:
         max_rounds: times that the tables may be widened.
     """
 
-    supported_constraints = frozenset({"required", "forbidden", "beliefs"})
+    supported_constraints = frozenset({"required", "forbidden", "beliefs", "environments"})
     supports_interventions = True
     exact_dependence = ExactDependence.AVERAGED
     PRESETS: ClassVar[dict[str, "Collapsed"]]
@@ -203,14 +203,16 @@ class Collapsed:
     ) -> _ModelDraws:
         """Draws under one noise model, from a search of its own or from `known` results."""
         key_region, key_run, key_functions = jax.random.split(key, 3)
-        prior = Components(*self.prior.components(data.num_variables))
         effort, scores = self._effort(data.num_variables, strategy), strategy.scores
+        contexts = scores.knowledge.contexts
+        prior = self._components(contexts)
         region = pipeline.explore(key_region, strategy, prior, effort, known)
         if not self.order_modular:
-            order_counting.log_num_orders(region.found[0].graph)  # refuse now, not at the end
+            # Refuse now, not at the end.
+            order_counting.log_num_orders(region.found[0].graph[np.ix_(~contexts, ~contexts)])
         drawn = self._arranged(pipeline.run(key_run, region, effort, strategy.recorder))
-        change = self._change_of_prior(drawn, prior)
-        weights, notes = self._weights(drawn, change)
+        change = self._change_of_prior(drawn, prior, contexts)
+        weights, notes = self._weights(drawn, change, contexts)
         params = self.score.draw(key_functions, scores.stats, drawn.graphs.astype(np.int8))
         missing = pipeline.outside(scores, region, drawn)
         log_joint = scores.of_graphs(drawn.graphs).sum(axis=1) + prior.log_prob(drawn.graphs)
@@ -252,7 +254,7 @@ class Collapsed:
         stats = strategies.prepare(score, data, recorder)
         first = noise_averaging.noise_models(score, self.num_samples)[0]
         scores = strategies.strategy_for(first.score, stats, knowledge, recorder).scores
-        prior = Components(*self.prior.components(data.num_variables))
+        prior = self._components(knowledge.contexts)
         return pipeline.log_score(scores, prior, graph)
 
     def _ladders(self, d: int) -> int:
@@ -297,20 +299,33 @@ class Collapsed:
         leaf = noise_averaging.interleaved(parts, self.num_chains)
         return leaf.reshape(self.num_chains, -1, *leaf.shape[1:])
 
-    def _change_of_prior(self, drawn: Sampled, prior: Components) -> Float[np.ndarray, " s"]:
+    def _components(
+        self, contexts: Bool[np.ndarray, " d"], order_modular: bool = True
+    ) -> Components:
+        num_contexts = int(contexts.sum())
+        return Components(*self.prior.components(len(contexts), order_modular, num_contexts))
+
+    def _change_of_prior(
+        self, drawn: Sampled, prior: Components, contexts: Bool[np.ndarray, " d"]
+    ) -> Float[np.ndarray, " s"]:
         """Log ratio of the prior that is meant to the one that was sampled, orders aside."""
         if self.order_modular:
             return np.zeros(len(drawn.graphs))
-        meant = Components(*self.prior.components(drawn.graphs.shape[1], order_modular=False))
+        meant = self._components(contexts, order_modular=False)
         return meant.log_prob(drawn.graphs) - prior.log_prob(drawn.graphs)
 
     def _weights(
-        self, drawn: Sampled, change: Float[np.ndarray, " s"]
+        self,
+        drawn: Sampled,
+        change: Float[np.ndarray, " s"],
+        contexts: Bool[np.ndarray, " d"],
     ) -> tuple[Float[np.ndarray, " s"], list[str]]:
         """Equal weights, or those that count each graph once."""
         if self.order_modular:
             return np.ones(len(drawn.graphs)), []
-        weights, effective = order_counting.graph_modular_weights(drawn.graphs, change)
+        own = np.flatnonzero(~contexts)  # contexts come first, in one order
+        graphs = drawn.graphs[:, own][:, :, own]
+        weights, effective = order_counting.graph_modular_weights(graphs, change)
         note = (
             f"each graph counts once: draws are re-weighted by their number of orders, which "
             f"leaves {effective:.0f} effective draws of {len(weights)}"

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import jax
 import numpy as np
-from jaxtyping import Float, Int8, Shaped
+from jaxtyping import Bool, Float, Int8, Shaped
 
 from bayesdag import posterior
 from bayesdag.data import Dataset
@@ -27,7 +27,16 @@ from bayesdag.posterior import Posterior
 from bayesdag.random import generator
 from bayesdag.scores import in_words
 from bayesdag.scores.bge import BGe
-from bayesdag.types import Array, Duration, ExactDependence, Key, Monitor, Score, StructurePrior
+from bayesdag.types import (
+    Array,
+    Components,
+    Duration,
+    ExactDependence,
+    Key,
+    Monitor,
+    Score,
+    StructurePrior,
+)
 
 NEGLIGIBLE = 1e-12  # posterior weight of a prior component that is left out of the marginals
 MAX_ORDERED_PATHS = 13  # variables up to which order-modular path probabilities are exact
@@ -64,7 +73,7 @@ class Exact:
             times as much.
     """
 
-    supported_constraints = frozenset({"required", "forbidden", "beliefs"})
+    supported_constraints = frozenset({"required", "forbidden", "beliefs", "environments"})
     supports_interventions = True
     exact_dependence = ExactDependence.AVERAGED
 
@@ -101,9 +110,9 @@ class Exact:
         key_graphs, key_functions = jax.random.split(key)
         stats = self.score.prepare(data)
         tables = score_tables(self.score, stats, knowledge)
-        mixture = self._mixture(tables)
+        mixture = self._mixture(tables, knowledge.contexts)
         graphs = self._draw(generator(key_graphs), mixture)
-        log_joint = self._log_prior(graphs) + _log_weights(tables, graphs)
+        log_joint = self._log_prior(graphs, knowledge.num_contexts) + _log_weights(tables, graphs)
         params = self.score.draw(key_functions, stats, graphs)
         return posterior.from_draws(
             graphs[None],
@@ -126,8 +135,11 @@ class Exact:
         tables = score_tables(self.score, self.score.prepare(data), knowledge)
 
         def log_weight(dags: np.ndarray) -> np.ndarray:
-            value = self._log_prior(dags) + _log_weights(tables, dags)
-            return value + np.log(num_linear_extensions_each(dags)) if self.order_modular else value
+            value = self._log_prior(dags, knowledge.num_contexts) + _log_weights(tables, dags)
+            if not self.order_modular:
+                return value
+            own = np.flatnonzero(~knowledge.contexts)  # contexts come first, in one order
+            return value + np.log(num_linear_extensions_each(dags[:, own][:, :, own]))
 
         # Piece by piece: all components of all graphs at once would take gigabytes.
         pieces = [(dags, log_weight(dags)) for dags in iterate_dags(data.num_variables)]
@@ -140,22 +152,36 @@ class Exact:
         """Log joint of a graph, on the scale of the draws."""
         graphs = (np.asarray(graph)[None] != 0).astype(np.int8)
         tables = score_tables(self.score, self.score.prepare(data), knowledge)
-        return float((self._log_prior(graphs) + _log_weights(tables, graphs))[0])
+        return float(
+            (self._log_prior(graphs, knowledge.num_contexts) + _log_weights(tables, graphs))[0]
+        )
 
-    def _mixture(self, tables: Tables) -> Mixture:
+    def _mixture(self, tables: Tables, contexts: Bool[np.ndarray, " d"] | None = None) -> Mixture:
         d = len(tables)
-        log_prior, penalty = self.prior.components(d, self.order_modular)
+        contexts = np.zeros(d, dtype=bool) if contexts is None else contexts
+        log_prior, penalty = self._components(d, int(contexts.sum()))
         sizes = members(d).sum(axis=1)
         # The set of all variables is nobody's parent set; any finite penalty will do for it.
         by_set = np.append(penalty, penalty[:, -1:], axis=1)[:, sizes]
-        sums = [self._modular.sums(tables + added) for added in by_set]
+        sums = [self._sums(tables + added, contexts) for added in by_set]
         log_weight = log_prior + [found.log_total for found in sums]
         weight = np.exp(log_weight - np.logaddexp.reduce(log_weight))
         return Mixture(sums, weight)
 
-    def _log_prior(self, graphs: Int8[np.ndarray, "s d d"]) -> Float[np.ndarray, " s"]:
+    def _sums(self, tables: Tables, contexts: Bool[np.ndarray, " d"]) -> Any:
+        """Sums over graphs; in an order, contexts precede the variables."""
+        if not self.order_modular:
+            return graph_dp.sums(tables)
+        return order_dp.sums(tables, int(contexts @ (1 << np.arange(len(contexts)))))
+
+    def _components(self, d: int, num_contexts: int) -> Components:
+        return self.prior.components(d, self.order_modular, num_contexts)
+
+    def _log_prior(
+        self, graphs: Int8[np.ndarray, "s d d"], num_contexts: int = 0
+    ) -> Float[np.ndarray, " s"]:
         """Of each graph with one order of its own, or alone; components summed out."""
-        log_weights, penalty = self.prior.components(graphs.shape[1], self.order_modular)
+        log_weights, penalty = self._components(graphs.shape[1], num_contexts)
         local = penalty[:, graphs.sum(axis=1)].sum(axis=-1)
         return np.logaddexp.reduce(log_weights[:, None] + local, axis=0)
 

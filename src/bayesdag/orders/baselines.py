@@ -22,7 +22,7 @@ from bayesdag.scores._sufficient_statistics import rows_of
 from bayesdag.scores.bge import BGe
 from bayesdag.types import ExactDependence, Key, Monitor
 
-SUPPORTED_CONSTRAINTS = frozenset({"required", "forbidden"})
+SUPPORTED_CONSTRAINTS = frozenset({"required", "forbidden", "environments"})
 MIN_ROWS = 10
 
 
@@ -126,11 +126,12 @@ def precedence(knowledge: Constraints) -> Bool[np.ndarray, "d d"]:
     """`before[i, j]` is True when i comes before j in every order worth having.
 
     Causes come before effects along required edges; and i before j when allowed edges
-    lead from i to j but not back, as from an earlier tier to a later one: the opposite
-    order could only lose edges. Both follow allowed edges forwards, so they cannot clash.
+    lead from i to j but not back, as from an earlier tier to a later one, or from a context to
+    a variable: the opposite order could only lose edges. Both follow allowed edges forwards, so
+    they cannot clash.
     """
     reach = ancestors(~knowledge.forbidden)
-    return ancestors(knowledge.required) | (reach & ~reach.T)
+    return ancestors(knowledge.precedes) | (reach & ~reach.T)
 
 
 def ascending(values: Float[np.ndarray, " d"], rng: np.random.Generator) -> Float[np.ndarray, " d"]:

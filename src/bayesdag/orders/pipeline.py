@@ -71,6 +71,7 @@ class Region:
         history: log score of the best graph after each stage, and how many candidates
             entered the tables because of it.
         independent: results of searches from different starts, each meant to find the best.
+        contexts: True for nodes that precede all others.
     """
 
     found: tuple[Found, ...]
@@ -80,6 +81,7 @@ class Region:
     starts: Int[np.ndarray, "l t d"]
     history: tuple[dict[str, Any], ...]
     independent: tuple[Found, ...] = ()
+    contexts: Bool[np.ndarray, " d"] | None = None
 
 
 class Sampled(NamedTuple):
@@ -119,7 +121,7 @@ def explore(
     found, parents, independent = strategy.find(rng, prior, effort.num_starts, known_results)
     history = [{"stage": "search", "best": log_score(scores, prior, found[0].graph)}]
     by_ladder = _by_chain(found, effort) if independent else _by_ladder(found, effort)
-    starts = _starts(generator(key_start), by_ladder, effort, scores.knowledge.required)
+    starts = _starts(generator(key_start), by_ladder, effort, scores.knowledge.precedes)
     probability = candidates.of_search(scores, parents.penalty, found, MARGIN)
     all_fit = scores.num_variables - 1 <= effort.limits.plain and strategy.tabulates_all
     if all_fit:
@@ -128,7 +130,15 @@ def explore(
     for key_round in jax.random.split(key_rounds, effort.max_rounds):
         lists, node_tables = _tables(scores, probability, parents.penalty, effort.limits, known)
         components = prior.near(found[0].graph)
-        region = Region(tuple(found), components, lists, node_tables, starts, tuple(history))
+        region = Region(
+            tuple(found),
+            components,
+            lists,
+            node_tables,
+            starts,
+            tuple(history),
+            contexts=scores.knowledge.contexts,
+        )
         if all_fit or history[-1].get("entered") == 0:
             break
         drawn = try_out(key_round, region, effort, strategy.recorder)
@@ -181,7 +191,7 @@ def _chains(
     key: Key, region: Region, effort: Effort, num: int, recorder: Recorder | None
 ) -> _Ended:
     """`num` draws of every ladder."""
-    table = score_tables.lookup(region.node_tables, *region.components)
+    table = score_tables.lookup(region.node_tables, *region.components, region.contexts)
     state = tempering.init(table, region.starts, np.zeros(region.starts.shape[:2], dtype=int))
     beta = tempering.ladders(effort.num_ladders, effort.num_rungs, effort.hottest)
     schedule = effort.schedule
@@ -196,8 +206,21 @@ def _chains(
     )
     draws = jax.tree.map(lambda leaf: np.asarray(leaf)[:num].swapaxes(0, 1), done.draws)
     exchanges = np.asarray(done.state.exchanges).mean(axis=0) / int(done.step)
-    last = np.asarray(done.state.replicas.order)
-    return _Ended(draws.order, draws.component, last, exchanges)
+    orders, last = (
+        _contexts_first(np.asarray(order), region.contexts)
+        for order in (draws.order, done.state.replicas.order)
+    )
+    return _Ended(orders, draws.component, last, exchanges)
+
+
+def _contexts_first(
+    orders: Int[np.ndarray, "*s d"], contexts: Bool[np.ndarray, " d"] | None
+) -> Int[np.ndarray, "*s d"]:
+    """The orders that are meant: chains leave contexts anywhere, they count as first."""
+    if contexts is None or not contexts.any():
+        return orders
+    place = np.argsort(~contexts[orders], axis=-1, kind="stable")
+    return np.take_along_axis(orders, place, axis=-1)
 
 
 def _with_graphs(key: Key, region: Region, ended: _Ended) -> Sampled:

@@ -165,8 +165,13 @@ def lookup(
     tables: Sequence[NodeTable],
     log_weights: Float[np.ndarray, " c"],
     penalties: Float[np.ndarray, "c d"],
+    contexts: Bool[np.ndarray, " d"] | None = None,
 ) -> Lookup:
-    """The tables of all nodes under every component of the structure prior."""
+    """The tables of all nodes under every component of the structure prior.
+
+    Args:
+        contexts: True for nodes that precede all others, wherever they stand in an order.
+    """
     pieces, offset, d = [], [0], len(tables)
     for table in tables:
         sums = np.stack([table.log_sums(penalty).ravel() for penalty in penalties])
@@ -180,6 +185,10 @@ def lookup(
         base[i] = steps.sum()
         stride[i, list(table.core)] = -steps
         stride[i, list(table.uncertain)] = 1 << np.arange(len(table.uncertain))
+    if contexts is not None:
+        # Counted as predecessors beforehand: their place in the order then changes nothing.
+        base += stride[:, contexts].sum(axis=1, dtype=np.int32)
+        stride[:, contexts] = 0
     # Padded to a power of two, so that tables of another round fit the compiled code.
     room = 1 << max(14, int(offset[-1] - 1).bit_length())
     values = np.pad(np.concatenate(pieces, axis=1), ((0, 0), (0, room - offset[-1])))

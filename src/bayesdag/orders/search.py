@@ -123,14 +123,14 @@ def starting_orders(
     """Orders to start from: least explained variables first, then random ones.
 
     How well the others explain a variable tends to grow along a causal order. All starts
-    put the causes of required edges first.
+    put the causes of required edges first, and contexts before them.
     """
-    required = parents.scores.knowledge.required
+    precedes = parents.scores.knowledge.precedes
     name = f"explained {fingerprint(parents.penalty)}"
     gain = recorder.recall(name, lambda: {"gain": _explained(parents)})["gain"]
     orders = [np.argsort(gain, kind="stable")]
-    orders += [rng.permutation(len(required)) for _ in range(num - 1)]
-    return [causes_first(order, required) for order in orders]
+    orders += [rng.permutation(len(precedes)) for _ in range(num - 1)]
+    return [causes_first(order, precedes) for order in orders]
 
 
 def _explained(parents: ParentSearch) -> Float[np.ndarray, " d"]:

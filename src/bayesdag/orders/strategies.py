@@ -139,9 +139,9 @@ class CheapSearch:
             result = self.refine(rng, parents, result.order)
         found = [result, *(self.refine(rng, parents, order) for order in others)]
         found.sort(key=lambda result: -result.value)
-        required = self.scores.knowledge.required
+        precedes = self.scores.knowledge.precedes
         for _ in range(num_searches - len(found)):
-            order = search.perturbed(rng, found[0].order, required, FRACTION_MOVED)
+            order = search.perturbed(rng, found[0].order, precedes, FRACTION_MOVED)
             found.insert(0, self.refine(rng, parents, order))
             # Of equal results the newest is the next to be moved, so that plateaus are crossed.
             found.sort(key=lambda result: -round(result.value, 6))
@@ -196,11 +196,11 @@ class ExpensiveSearch:
         """
         surrogate = CheapSearch(self.scores.surrogate(), self.recorder)
         found, parents, _ = surrogate.find(rng, prior, num_searches)
-        required = self.scores.knowledge.required
-        order = search.causes_first(rng.permutation(len(required)), required)
+        precedes = self.scores.knowledge.precedes
+        order = search.causes_first(rng.permutation(len(precedes)), precedes)
         other = surrogate.refine(rng, parents, order)
         if np.array_equal(other.graph, found[0].graph):
-            return found[0], search.perturbed(rng, other.order, required, FRACTION_DIFFERENT)
+            return found[0], search.perturbed(rng, other.order, precedes, FRACTION_DIFFERENT)
         return found[0], other.order
 
     def refine(

@@ -38,6 +38,7 @@ class VariableCheck:
         is_parent: probability that the suspect is a direct cause.
         on_residual: whether the suspect's residuals say more than its values.
         of_spread: whether it says something of their size, rather than of their mean.
+        is_context: whether the suspect is an environment.
         moments: mean, standard deviation, skewness and excess kurtosis of the residuals' normal
             scores; 0, 1, 0 and 0 when the noise is the stated one.
     """
@@ -52,6 +53,7 @@ class VariableCheck:
     is_parent: float = 0.0
     on_residual: bool = False
     of_spread: bool = False
+    is_context: bool = False
     moments: tuple[float, ...] = (0.0, 1.0, 0.0, 0.0)
 
 
@@ -189,6 +191,8 @@ class Check:
         return f"{what} on {which} ({size}); {self._remedy_of_dependence(one)}"
 
     def _remedy_of_dependence(self, one: VariableCheck) -> str:
+        if one.is_context:
+            return self._remedy_of_environment(one)
         if one.on_residual:
             return "a common cause of both is hidden, or an edge is missing or reversed"
         if one.is_parent <= 0.5:
@@ -198,6 +202,16 @@ class Check:
         if self.linear:
             return f"the function is not linear, or the edge is reversed: try {NEURAL}"
         return "the learned function misses it: the edge may be reversed, or a cause hidden"
+
+    def _remedy_of_environment(self, one: VariableCheck) -> str:
+        """An environment has no causes: only how it acts can be in question."""
+        if one.of_spread and self.fixed_spread:
+            return f"the noise differs between environments: {NEURAL} allows for it"
+        if one.is_parent <= 0.5:
+            return "this environment acts on it, or on a hidden cause of it"
+        if self.linear:
+            return f"its causes act differently in this environment: try {NEURAL}"
+        return "the learned function misses what is different in this environment"
 
     def _shape_in_words(self, one: VariableCheck) -> str:
         """Names the moment that is furthest off by its sampling error under the model."""

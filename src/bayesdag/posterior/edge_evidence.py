@@ -15,6 +15,7 @@ from jaxtyping import Bool, Float, Int
 
 from bayesdag.model.scm import SCM
 from bayesdag.posterior.simulation import Ensemble
+from bayesdag.random import generator
 from bayesdag.types import Array, Key, Params
 
 NUM_DRAWS = 8
@@ -58,7 +59,12 @@ def lost_log_likelihood(
     weights = ensemble.weights.reshape(-1)
     some = np.argsort(-weights, kind="stable")[:NUM_DRAWS]
     keys = jax.random.split(key, len(some))
-    ratios = _variance_ratios(keys, *ensemble.take(some), model=ensemble.engine, edges=edges)
+    held = ensemble.context_rows(generator(key), NUM_ROWS)
+    nothing = np.zeros(len(ensemble.names), dtype=bool)
+    contexts = held or (nothing, np.zeros((NUM_ROWS, len(nothing)), dtype=np.float32))
+    ratios = _variance_ratios(
+        keys, *ensemble.take(some), model=ensemble.engine, edges=edges, contexts=contexts
+    )
     has = ensemble.flat_graphs[some][:, edges[:, 0], edges[:, 1]] != 0
     lost = 0.5 * num_rows * np.log1p(np.asarray(ratios, dtype=float))
     total, seen = np.where(has, lost, 0.0).sum(axis=0), has.sum(axis=0)
@@ -67,16 +73,20 @@ def lost_log_likelihood(
 
 @partial(jax.jit, static_argnames=("model",))
 def _variance_ratios(
-    keys: Array, params: Params, graphs: Array, *, model: SCM, edges: Array
+    keys: Array,
+    params: Params,
+    graphs: Array,
+    *,
+    model: SCM,
+    edges: Array,
+    contexts: tuple[Array, Array],
 ) -> Float[Array, "s e"]:
     """Variance of the effect that only the cause explains, over that of the noise."""
 
     def one(draw: tuple[Key, Params, Array]) -> Array:
         key, theta, graph = draw
-        d = graph.shape[0]
-        nothing = jnp.zeros(d, dtype=bool)
-        noise = model.noise.sample(theta["noise"], key, (NUM_ROWS, d))
-        x = model.predict(theta, graph, noise, nothing, jnp.zeros_like(noise))
+        noise = model.noise.sample(theta["noise"], key, (NUM_ROWS, graph.shape[0]))
+        x = model.predict(theta, graph, noise, *contexts)
         return jax.lax.map(lambda edge: _ratio(model, theta, graph, x, noise, edge), edges)
 
     return jax.lax.map(one, (keys, params, graphs))

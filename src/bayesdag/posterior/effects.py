@@ -20,6 +20,7 @@ from bayesdag.errors import BayesdagWarning, InputError
 from bayesdag.posterior import column_names
 from bayesdag.posterior import simulation as many
 from bayesdag.posterior.arguments import check_count, check_reach
+from bayesdag.posterior.contexts import Contexts
 from bayesdag.posterior.effect_result import Counterfactual, Effect
 from bayesdag.posterior.levels import Columns, usual_levels, warn_outside_range
 from bayesdag.posterior.simulation import Ensemble
@@ -64,6 +65,7 @@ def effect(
     x, y = column_names.pair(ensemble.names, cause, outcome)
     check_count("num_rows", num_rows)
     levels = usual_levels(columns)[cause] if values is None else _two_values(cause, values)
+    _refuse_contexts(ensemble, cause, outcome, levels, given)
     structure = carriers(ensemble.graphs, x, y)
     paths = np.flatnonzero((structure >= 0) & (ensemble.weights > 0))
     differences = np.zeros(ensemble.weights.size)
@@ -96,6 +98,12 @@ def _differences(
     scaling, names = ensemble.model.scaling, ensemble.names
     known, _ = _assigned(ensemble, given)
     params, graphs = ensemble.take(paths)
+    contexts = None
+    if ensemble.contexts and not ensemble.is_linear:
+        # An environment is known or set, not more or less probable: it has no density.
+        fixed = _assigned(ensemble, _of_contexts(ensemble, {names[cause]: 0, **(given or {})}))
+        contexts = ensemble.context_rows(generator(key), num_rows, fixed)
+        known = known & ~ensemble.contexts.mask
     scaled = np.array([_engine_units(ensemble, {names[cause]: level})[cause] for level in levels])
     run = partial(
         many.contrasts,
@@ -105,11 +113,12 @@ def _differences(
         outcome=outcome,
         levels=scaled,
         given=many.held(known, _engine_units(ensemble, given)),
+        contexts=contexts,
     )
     keys = jax.random.split(key, ensemble.weights.size)[paths]
     arguments = (keys, params, graphs, *_visits(graphs, cause, outcome))
     found, sizes = many.map_chunks(run, arguments, num_rows)
-    if given and num_rows > 1:
+    if known.any() and given and num_rows > 1:
         _warn_of_rare(given, float(np.median(sizes)), num_rows)
     described = f"{names[cause]} from {levels[0]:g} to {levels[1]:g}"
     return _finite(found.astype(float) * scaling.scale[outcome], f"the effect of {described}")
@@ -141,17 +150,19 @@ def sample(
     mask, numbers = _assigned(ensemble, do)
     key_pick, key_rows = jax.random.split(key)
     mass = ensemble.weights.reshape(-1)
-    picked = generator(key_pick).choice(mass.size, size=num_rows, p=mass / mass.sum())
-    run = partial(
-        many.one_row_each,
-        model=ensemble.engine,
-        do_mask=mask,
-        do_values=_engine_units(ensemble, do),
-    )
-    arguments = (jax.random.split(key_rows, num_rows), *ensemble.take(picked))
+    rng = generator(key_pick)
+    picked = rng.choice(mass.size, size=num_rows, p=mass / mass.sum())
+    settings = np.tile(_engine_units(ensemble, do), (num_rows, 1))
+    do_mask, contexts = mask, ensemble.context_rows(rng, num_rows, (mask, numbers))
+    if contexts is not None:
+        do_mask, settings = mask | contexts[0], np.where(contexts[0], contexts[1], settings)
+    run = partial(many.one_row_each, model=ensemble.engine, do_mask=do_mask)
+    arguments = (jax.random.split(key_rows, num_rows), *ensemble.take(picked), settings)
     rows = _finite(many.map_chunks(run, arguments).astype(float), f"a sample with {_listing(do)}")
     rows = scaling.invert(rows)
     rows[:, mask] = numbers[mask]
+    if ensemble.contexts:
+        rows[:, ensemble.contexts.mask] = np.round(rows[:, ensemble.contexts.mask])
     return pandas.DataFrame(rows, columns=list(ensemble.names))
 
 
@@ -163,7 +174,7 @@ def counterfactual(ensemble: Ensemble, rows: Any, do: Numbers) -> Counterfactual
             they were, and only what follows from `do` changes.
     """
     names, scaling, num_draws = ensemble.names, ensemble.model.scaling, ensemble.weights.size
-    values = _observed_rows(rows, names)
+    values = _observed_rows(rows, names, ensemble.contexts)
     if num_draws * values.size > LARGEST_ANSWER:
         raise InputError(
             f"{len(values)} rows times {num_draws} draws do not fit into memory; ask for at "
@@ -190,8 +201,43 @@ def _assigned(
 ) -> tuple[Bool[np.ndarray, " d"], Float[np.ndarray, " d"]]:
     """Which variables are given a value, and which; refused where it would overflow."""
     mask, numbers = column_names.assignment(ensemble.names, values)
+    if ensemble.contexts:
+        mask, numbers = ensemble.contexts.complete(ensemble.names, mask, numbers)
     check_reach(ensemble.names, ensemble.model.scaling, mask, numbers)
     return mask, numbers
+
+
+def _of_contexts(ensemble: Ensemble, values: Numbers) -> dict[str, float | int]:
+    """The part of an assignment that names context variables."""
+    assert ensemble.contexts is not None
+    start = int((~ensemble.contexts.mask).sum())
+    return {k: v for k, v in values.items() if ensemble.names.index(k) >= start}
+
+
+def _refuse_contexts(
+    ensemble: Ensemble,
+    cause: str,
+    outcome: str,
+    levels: tuple[float, float],
+    given: Numbers | None,
+) -> None:
+    """Refuses what cannot be asked of environments: what acts on them, and half of one."""
+    if not ensemble.contexts:
+        return
+    names, mask = ensemble.names, ensemble.contexts.mask
+    if mask[names.index(outcome)]:
+        raise InputError(
+            f"{outcome!r} is an environment, on which nothing acts; ask what it does to a variable"
+        )
+    if mask[names.index(cause)]:
+        for level in levels:
+            _assigned(ensemble, {cause: level})
+        own = _assigned(ensemble, {cause: 0})[0]
+        for name in given or {}:
+            if own[column_names.node(names, name)]:
+                raise InputError(
+                    f"{name!r} and {cause!r} are environments of one column; leave {name!r} out"
+                )
 
 
 def _visits(
@@ -257,8 +303,11 @@ def _warn_of_rare(given: Numbers, size: float, num_rows: int) -> None:
         )
 
 
-def _observed_rows(rows: Any, names: Sequence[str]) -> Float[np.ndarray, "n d"]:
+def _observed_rows(
+    rows: Any, names: Sequence[str], contexts: Contexts | None
+) -> Float[np.ndarray, "n d"]:
     table = tables.frame(rows)
+    table = contexts.encoded(table) if contexts else table
     missing = [name for name in names if name not in table.columns]
     if missing:
         raise InputError(

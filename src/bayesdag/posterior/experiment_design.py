@@ -58,7 +58,8 @@ def next_experiment(
         levels: values to which each variable is set, in turn over the rows.
         about: None for the graph, (source, target) for an edge, or an `Effect` of the same
             posterior.
-        candidates: columns that can be set; all by default.
+        candidates: columns that can be set; by default all but environments. Planned rows
+            come from the reference environments.
         cost: of each candidate, 1 unless given; gains are compared per cost.
         num_rows: rows of the planned experiment.
         num_draws: draws that are compared, at most; the more, the closer the bounds.
@@ -68,7 +69,8 @@ def next_experiment(
         check_count(setting, value)
     check_count("num_draws", num_draws, least=2)
     names = ensemble.names
-    chosen = list(names) if candidates is None else list(candidates)
+    chosen = _variables(ensemble) if candidates is None else list(candidates)
+    _refuse_environments(ensemble, chosen)
     nodes = [column_names.node(names, name) for name in chosen]
     prices = [_price(name, cost) for name in [*chosen, NOTHING]]
     _refuse_unknown(names, cost)
@@ -158,6 +160,9 @@ def _plan(
     """What is set, and to which values row by row, in engine units."""
     d, scaling = len(ensemble.names), ensemble.model.scaling
     mask, settings = np.zeros(d, dtype=bool), np.zeros((num_rows, d), dtype=np.float32)
+    if ensemble.contexts:
+        mask = ensemble.contexts.mask.copy()
+        settings[:] = np.where(mask, -scaling.shift / scaling.scale, 0.0)
     if node is not None:
         mask[node] = True
         values = np.resize(np.asarray(levels[ensemble.names[node]], dtype=float), num_rows)
@@ -263,6 +268,22 @@ def _spread(weights: Float[np.ndarray, " s"], num: int) -> Int[np.ndarray, " k"]
     """`num` draws at equal steps of the cumulative weight."""
     levels = (np.arange(num) + 0.5) / num * weights.sum()
     return np.minimum(np.searchsorted(np.cumsum(weights), levels), len(weights) - 1)
+
+
+def _variables(ensemble: Ensemble) -> list[str]:
+    """All columns but indicators of environments."""
+    if not ensemble.contexts:
+        return list(ensemble.names)
+    return [n for n, held in zip(ensemble.names, ensemble.contexts.mask, strict=True) if not held]
+
+
+def _refuse_environments(ensemble: Ensemble, chosen: Sequence[str]) -> None:
+    variables = _variables(ensemble)
+    for name in chosen:
+        if name in ensemble.names and name not in variables:
+            raise InputError(
+                f"{name!r} is an environment, and experiments set variables; leave it out"
+            )
 
 
 def _price(name: str, cost: Mapping[str, float | int] | None) -> float:

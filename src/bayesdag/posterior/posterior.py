@@ -20,6 +20,7 @@ from bayesdag.posterior import (
     adjustment,
     check_result,
     column_names,
+    contexts,
     diagnostics,
     edge_evidence,
     effects,
@@ -32,6 +33,7 @@ from bayesdag.posterior import (
     storage,
 )
 from bayesdag.posterior.check_result import Check
+from bayesdag.posterior.contexts import Contexts
 from bayesdag.posterior.diagnostics import Diagnostics
 from bayesdag.posterior.effect_result import Counterfactual, Effect
 from bayesdag.posterior.estimates import Estimate
@@ -77,8 +79,11 @@ class Posterior:
     state: dict[str, np.ndarray] | None = None
 
     def __repr__(self) -> str:
-        likely = int((self.edge_matrix() > 0.5).sum())
-        size = f"{self.num_variables} variables, {self.num_chains} × {self.num_draws} draws"
+        own = ~self.contexts.mask
+        likely = int((self.edge_matrix()[np.ix_(own, own)] > 0.5).sum())
+        compared = f", {(~own).sum()} compared environments" if self.contexts else ""
+        drawn = f"{self.num_chains} × {self.num_draws} draws"
+        size = f"{own.sum()} variables{compared}, {drawn}"
         fit = f"; {self.checked.headline}" if self.checked else ""
         return f"<Posterior: {size}, {likely} edges more probable than not{fit}>"
 
@@ -94,17 +99,69 @@ class Posterior:
 
     @property
     def num_variables(self) -> int:
-        """Nodes of every graph."""
+        """Nodes of every graph, context variables included."""
         return self.graphs.shape[2]
+
+    @property
+    def contexts(self) -> Contexts:
+        """Where rows come from: context variables, the last nodes of every graph."""
+        return contexts.from_summary(self.summary, self.names)
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """Names of the nodes that are variables, not contexts."""
+        return self.names[: int((~self.contexts.mask).sum())]
+
+    def among_variables(self) -> "Posterior":
+        """The same draws of graphs without context variables: what a true graph is held against.
+
+        Its functions are those of the whole; ask it about graphs only.
+        """
+        d = len(self.variables)
+        inner = {name: matrix[:d, :d] for name, matrix in (self.marginals or {}).items()}
+        summary = {k: v for k, v in self.summary.items() if not k.startswith("environment")}
+        return replace(
+            self,
+            graphs=self.graphs[:, :, :d, :d],
+            names=self.variables,
+            summary=summary,
+            marginals=inner if self.marginals is not None else None,
+        )
+
+    def environment_targets(self, with_error: bool = False) -> "pandas.DataFrame":
+        """What each environment acts on, compared with the reference, most probable first.
+
+        `probability` is that of a direct action: a soft intervention, after which the variable
+        still follows its causes, but differently. `at all` is that of any action, direct or
+        through other variables.
+        """
+        drawn = (self.graphs, self.weights, self.marginals)
+        edge = graph_queries.edge_probabilities(*drawn, with_error)
+        path = graph_queries.path_probabilities(*drawn).value
+        return self.contexts.targets(self.names, edge, path)
+
+    def read(self, data: Any, *, interventions: Any = None) -> Dataset:
+        """The table in `data`, its environments in the columns of labels that were fitted."""
+        columns = {one.column: one.reference for one in self.contexts.environments}
+        if isinstance(data, Dataset) and data.environment:
+            columns = {}
+        return read(data, interventions=interventions, environment=columns or None)
 
     def edge_matrix(self) -> Float[np.ndarray, "d d"]:
         """P(i -> j): exact where the method knows it, else the weighted share of draws."""
         return graph_queries.edge_probabilities(self.graphs, self.weights, self.marginals).value
 
     def edge_probabilities(self, with_error: bool = False) -> Labelled:
-        """P(source -> target); with its Monte-Carlo error, a second table, when asked for."""
+        """P(source -> target); with its Monte-Carlo error, a second table, when asked for.
+
+        Of variables only: what environments act on is in `environment_targets`.
+        """
         drawn = (self.graphs, self.weights, self.marginals)
-        return self._labelled(graph_queries.edge_probabilities(*drawn, with_error))
+        found = graph_queries.edge_probabilities(*drawn, with_error)
+        d = len(self.variables)
+        parts = [part[:d, :d] for part in found if part is not None]
+        tables = [column_names.square(self.variables, part) for part in parts]
+        return tables[0] if found.error is None else tuple(tables)
 
     def path_probabilities(self, with_error: bool = False) -> Labelled:
         """P(a directed path leads from source to target): a cause, directly or not."""
@@ -228,7 +285,7 @@ class Posterior:
 
     def check(self, data: Any, seed: int = 0) -> Check:
         """Whether the model fits the rows it was fitted to; other rows are refused."""
-        dataset = data if isinstance(data, Dataset) else read(data)
+        dataset = data if isinstance(data, Dataset) else self.read(data)
         predictive_checks.refuse_other_data(self.provenance, self.summary, dataset)
         found = predictive_checks.check(key_of(seed), self._ensemble, dataset)
         fitted = self.provenance.get("chosen", self.provenance.get("method"))
@@ -251,12 +308,26 @@ class Posterior:
     ) -> "pandas.DataFrame":
         """Every possible edge, or those of `variable`, most probable first; or the `top` of it.
 
-        With evidence, edges of equal probability are ranked by `edge_evidence`.
+        With evidence, edges of equal probability are ranked by `edge_evidence`. Edges out of
+        context variables are in `environment_targets`, and here where `variable` is named.
         """
+        if self.contexts and variable is None:
+            found = self._edges_among_variables(with_evidence)
+            drawn = self.among_variables()
+            drawn = (drawn.graphs, drawn.weights, drawn.names, drawn.marginals)
+            return graph_queries.edge_table(*drawn, top, with_error, evidence=found)
         tied = graph_queries.tied_edges(self.edge_matrix())
         drawn = (self.graphs, self.weights, self.names, self.marginals)
         found = edge_evidence.matrix(self._ensemble, tied, self.summary) if with_evidence else None
         return graph_queries.edge_table(*drawn, top, with_error, variable=variable, evidence=found)
+
+    def _edges_among_variables(self, with_evidence: bool) -> np.ndarray | None:
+        """Evidence of edges between variables, by the functions of the whole."""
+        if not with_evidence:
+            return None
+        d = len(self.variables)
+        tied = graph_queries.tied_edges(self.edge_matrix()[:d, :d])
+        return edge_evidence.matrix(self._ensemble, tied, self.summary)[:d, :d]
 
     def describe(self) -> list[str]:
         """What this posterior is of, in words: its fit first, then model, prior and draws."""
@@ -267,7 +338,18 @@ class Posterior:
         if temperature != 1.0:
             told.append(f"temperature: {temperature:g} (1 is the posterior)")
         fit = self.checked.lines() if self.checked else []
-        return [*fit, *told, size, *self.provenance.get("notes", [])]
+        return [*fit, *told, *self._environments_in_words(), size, *self._notes]
+
+    @property
+    def _notes(self) -> list[str]:
+        return self.provenance.get("notes", [])
+
+    def _environments_in_words(self) -> list[str]:
+        return [
+            f"environments: {one.column}, {1 + len(one.others)} of them, each compared with "
+            f"{one.reference} as a soft intervention with unknown targets"
+            for one in self.contexts.environments
+        ]
 
     def to_networkx(self, threshold: float | int = 0.5) -> "networkx.DiGraph":
         """Edges with probability above `threshold`, each with its `probability`.
@@ -307,7 +389,8 @@ class Posterior:
 
     @property
     def _ensemble(self) -> Ensemble:
-        return Ensemble(self.model, self.params, self.graphs, self.weights, self.names)
+        drawn = (self.params, self.graphs, self.weights, self.names)
+        return Ensemble(self.model, *drawn, self.contexts)
 
     def _digraph(self, graph: np.ndarray) -> "networkx.DiGraph":
         return column_names.digraph(self.names, graph, self.edge_matrix())
@@ -322,7 +405,7 @@ def load(path: str | Path) -> Posterior:
     document = storage.load(Path(path))
     try:
         found = _from_document(document)
-        _ = found.checked  # what is damaged in it shows here
+        _ = found.checked, found.contexts  # what is damaged in them shows here
         return found
     except (BayesdagError, KeyError, TypeError, AttributeError) as error:
         version = document.attributes["provenance"].get("version", "another version")

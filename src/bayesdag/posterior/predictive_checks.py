@@ -43,7 +43,10 @@ def refuse_other_data(
     if provenance.get("data_hash", data.hash) == data.hash:
         return
     were_set = summary.get("num_rows_with_interventions", 0)
-    hint = " with the same interventions" if were_set and data.observed.all() else ""
+    hint = " with the same interventions" if were_set and not data.has_interventions else ""
+    if summary.get("environments") and not data.environment:
+        columns = ", ".join(str(one["column"]) for one in summary["environments"])
+        hint = f" with its environments ({columns})"
     raise InputError(
         f"these are not the data of this posterior; pass the table it was fitted to{hint}"
     )
@@ -65,10 +68,11 @@ def check(key: Key, ensemble: Ensemble, data: Dataset) -> Check:
     params, graphs = ensemble.take(rng.choice(mass.size, size=num_draws, p=mass / mass.sum()))
     x = ensemble.model.scaling.apply(data.values)[rows]
     u = _uniforms(ensemble.engine, params, graphs, x)
+    u[:, :, data.contexts] = 0.5  # environments have no noise that others could depend on
     model, observed = ensemble.model, data.observed[rows]
     checks = [
         Check(
-            _check_variables(data.names, x, u[which], graphs[which], observed),
+            _check_variables(data.names, x, u[which], graphs[which], observed, data.contexts),
             linear=ensemble.is_linear,
             fixed_spread=not isinstance(model.mechanism, Heteroscedastic),
             gaussian=isinstance(model.noise, Gaussian),
@@ -99,6 +103,7 @@ def _check_variables(
     u: Float[np.ndarray, "s n d"],
     graphs: Int8[np.ndarray, "s d d"],
     observed: Bool[np.ndarray, "n d"],
+    contexts: Bool[np.ndarray, " d"],
 ) -> tuple[VariableCheck, ...]:
     reasons = misfit.reasons_of(x, u)
     # What does not follow from a variable must not show its noise: entry [s, j, k].
@@ -106,9 +111,10 @@ def _check_variables(
     parents = graphs.mean(axis=0)
     return tuple(
         _check_variable(
-            name, names, parents[:, j], u[:, :, j], reasons, allowed[:, j], observed[:, j]
+            name, names, parents[:, j], u[:, :, j], reasons, allowed[:, j], observed[:, j], contexts
         )
         for j, name in enumerate(names)
+        if not contexts[j]
     )
 
 
@@ -120,6 +126,7 @@ def _check_variable(
     reasons: misfit.Reasons,
     allowed: Bool[np.ndarray, "s d"],
     observed: Bool[np.ndarray, " n"],
+    contexts: Bool[np.ndarray, " d"],
 ) -> VariableCheck:
     seen, folds = np.flatnonzero(observed), misfit.folds_of(len(observed))
     if len(seen) < FEWEST_ROWS:
@@ -138,6 +145,7 @@ def _check_variable(
         is_parent=float(parents[found.suspect]),
         on_residual=found.on_residual,
         of_spread=found.spread,
+        is_context=bool(contexts[found.suspect]),
     )
 
 

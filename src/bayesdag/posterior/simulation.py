@@ -18,6 +18,7 @@ from jaxtyping import Bool, Float, Int
 from bayesdag.data import Scaling
 from bayesdag.model.mechanisms.linear import Linear
 from bayesdag.model.scm import SCM
+from bayesdag.posterior.contexts import Contexts
 from bayesdag.posterior.estimates import kish_ess
 from bayesdag.types import Array, Draws, Key, Params, Weights
 
@@ -25,6 +26,7 @@ DRAWS_A_PIECE = 128
 ROWS_A_PIECE = 16_384  # rows times draws
 ROWS_AT_ONCE = 1024  # likewise, of those that are worked on together: they fit in a cache
 Held = tuple[Array, Array] | None  # which variables are known, and their values
+Assignment = tuple[np.ndarray, np.ndarray]  # the same, in the original units
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,7 @@ class Ensemble:
         graphs: (chain, draw, d, d).
         weights: (chain, draw), with sum 1.
         names: column names.
+        contexts: environments that units come from.
     """
 
     model: SCM
@@ -44,6 +47,22 @@ class Ensemble:
     graphs: Draws
     weights: Weights
     names: tuple[str, ...]
+    contexts: Contexts | None = None
+
+    def context_rows(
+        self, rng: np.random.Generator, num_rows: int, assigned: Assignment | None = None
+    ) -> Held:
+        """Which variables are contexts, and their values in so many units; None without any.
+
+        Args:
+            assigned: which variables are set, and their values.
+        """
+        if not self.contexts:
+            return None
+        nothing = (np.zeros(len(self.names), bool), np.zeros(len(self.names)))
+        scaling = self.model.scaling
+        rows = self.contexts.rows(rng, num_rows, scaling, *(assigned or nothing))
+        return jnp.asarray(self.contexts.mask), jnp.asarray(rows)
 
     @property
     def engine(self) -> SCM:
@@ -98,22 +117,28 @@ def contrasts(
     outcome: Array,
     levels: Array,
     given: Held,
+    contexts: Held = None,
 ) -> tuple[Float[Array, " k"], Float[Array, " k"]]:
     """Mean of the outcome at the second level of the cause minus that at the first.
 
     Also returns on how many rows each number rests. Both levels use the same noise, and the
     nodes in `before`, which the cause does not reach, are computed once for both; those in
-    `after` are the cause and what follows from it, up to the outcome.
+    `after` are the cause and what follows from it, up to the outcome. Context variables,
+    one row of them for each unit, are set to what they are at both levels.
     """
     d = graphs.shape[-1]
     do_mask = jnp.arange(d) == cause
     settings = jnp.broadcast_to(jnp.repeat(levels, num_rows)[:, None], (2 * num_rows, d))
+    if contexts is not None:
+        is_held = contexts[0] & ~do_mask
+        settings = jnp.where(is_held[None, :], jnp.tile(contexts[1], (2, 1)), settings)
+        do_mask = do_mask | is_held
 
     def one(draw: tuple[Key, Params, Array, Array, Array]) -> tuple[Array, Array]:
         key, theta, graph, first, then = draw
         between = jnp.where((then == cause) | (then == outcome), -1, then)
         noisy = jnp.concatenate([first, between])
-        residuals, probability = _units(key, model, theta, graph, num_rows, noisy, given)
+        residuals, probability = _units(key, model, theta, graph, num_rows, noisy, given, contexts)
         same = model.predict(theta, graph, residuals, do_mask, settings[:num_rows], first)
         same, twice = (jnp.concatenate([x, x]) for x in (same, residuals))
         reached = model.predict(theta, graph, twice, do_mask, settings, then, same)[:, outcome]
@@ -131,6 +156,7 @@ def _units(
     num_rows: int,
     noisy: Int[Array, " k"],
     given: Held,
+    contexts: Held,
 ) -> tuple[Array, Array]:
     """Residuals of simulated units, and the probability of each, among those that are `given`.
 
@@ -146,8 +172,10 @@ def _units(
         return _noise_of(key, model, params["noise"], noisy, jnp.zeros((num_rows, d))), equal
     residuals = model.noise.sample(params["noise"], key, (num_rows, d))
     known, numbers = given
-    held = jnp.broadcast_to(numbers[None, :], residuals.shape)
-    x = model.predict(params, graph, residuals, known, held)
+    held, is_held = jnp.broadcast_to(numbers[None, :], residuals.shape), known
+    if contexts is not None:
+        is_held, held = known | contexts[0], jnp.where(contexts[0][None, :], contexts[1], held)
+    x = model.predict(params, graph, residuals, is_held, held)
     residuals = jnp.where(known[None, :], model.abduct(params, graph, x), residuals)
     density = model.log_terms(params, graph, x)
     return residuals, jax.nn.softmax(jnp.where(known[None, :], density, 0.0).sum(axis=1))
@@ -173,15 +201,15 @@ def _noise_of(
 
 @partial(jax.jit, static_argnames=("model",))
 def one_row_each(
-    keys: Array, params: Params, graphs: Array, *, model: SCM, do_mask: Array, do_values: Array
+    keys: Array, params: Params, graphs: Array, do_values: Array, *, model: SCM, do_mask: Array
 ) -> Float[Array, "k d"]:
-    """A row of every draw under an intervention."""
+    """A row of every draw under an intervention, which may differ from row to row."""
 
-    def one(draw: tuple[Key, Params, Array]) -> Array:
-        key, theta, graph = draw
-        return model.sample(theta, key, graph, 1, do_mask, do_values[None, :])[0]
+    def one(draw: tuple[Key, Params, Array, Array]) -> Array:
+        key, theta, graph, values = draw
+        return model.sample(theta, key, graph, 1, do_mask, values[None, :])[0]
 
-    return jax.lax.map(one, (keys, params, graphs), batch_size=256)
+    return jax.lax.map(one, (keys, params, graphs, do_values), batch_size=256)
 
 
 @partial(jax.jit, static_argnames=("model",))

@@ -113,7 +113,9 @@ def context(datasets: Sequence[Dataset], knowledge: Constraints) -> DataContext:
     return DataContext(
         x=jnp.asarray(np.stack([data.scaled for data in datasets]), jnp.float32),
         counted=jnp.asarray(np.stack([data.observed for data in datasets]), jnp.float32),
-        support=support(knowledge.required, knowledge.forbidden, knowledge.log_odds),
+        support=support(
+            knowledge.required, knowledge.forbidden, knowledge.log_odds, knowledge.precedes
+        ),
     )
 
 

@@ -24,13 +24,16 @@ class Support(NamedTuple):
     Attributes:
         allowed: 0 where an edge is forbidden.
         required: 1 where an edge is in every graph.
-        levels: nodes with required children, deepest first: all required children of the
-            nodes marked in row k are free or marked in an earlier row. No rows: no such edge.
+        precedes: 1 where a node lies above another in every order: a cause above the effect of
+            a required edge, a context above all variables.
+        levels: nodes that precede others, deepest first: all followers of the nodes marked in
+            row k are free or marked in an earlier row. No rows: every order is possible.
         log_odds: beliefs about single edges.
     """
 
     allowed: Float[Array, "d d"]
     required: Float[Array, "d d"]
+    precedes: Float[Array, "d d"]
     levels: Bool[Array, "depth d"]
     log_odds: Float[Array, "d d"]
 
@@ -73,16 +76,19 @@ def support(
     required: Bool[np.ndarray, "d d"],
     forbidden: Bool[np.ndarray, "d d"],
     log_odds: Float[np.ndarray, "d d"],
+    precedes: Bool[np.ndarray, "d d"] | None = None,
 ) -> Support:
     """Knowledge about d columns in the form the compiled step needs."""
-    levels, placed = [], ~required.any(axis=1)
+    precedes = required if precedes is None else precedes
+    levels, placed = [], ~precedes.any(axis=1)
     while not placed.all():
-        level = ~placed & ~np.any(required & ~np.asarray(placed)[None, :], axis=1)
+        level = ~placed & ~np.any(precedes & ~np.asarray(placed)[None, :], axis=1)
         levels.append(level)
         placed = placed | level
     return Support(
         allowed=jnp.asarray(~forbidden, jnp.float32),
         required=jnp.asarray(required, jnp.float32),
+        precedes=jnp.asarray(precedes, jnp.float32),
         levels=jnp.asarray(np.array(levels, dtype=bool).reshape(-1, len(required))),
         log_odds=jnp.asarray(log_odds, jnp.float32),
     )
@@ -93,7 +99,7 @@ def lift(
 ) -> tuple[Potentials, Float[Array, ""]]:
     """Potentials that agree with every required edge, and the log volume of the map.
 
-    A node with required children lies above the highest of them by a softplus of its own
+    A node that precedes others lies above the highest of them by a softplus of its own
     coordinate. The map is one to one onto exactly those potentials, so with its volume in
     the energy the prior is the unconstrained one *given* the required edges: nothing is
     rejected or repaired.
@@ -105,7 +111,7 @@ def lift(
     """
     potentials, log_volume = coordinates, jnp.zeros((), coordinates.dtype)
     for level in support.levels:
-        children = jnp.where(support.required > 0, potentials[None, :], -jnp.inf)
+        children = jnp.where(support.precedes > 0, potentials[None, :], -jnp.inf)
         highest = jnp.where(level, children.max(axis=1), 0.0)
         # A lead below the rounding error of the potential itself would be a tie.
         least = 1e-6 * (scale + jnp.abs(highest))
@@ -119,7 +125,7 @@ def lower(potentials: Potentials, support: Support, scale: float) -> Potentials:
     """The coordinates that `lift` takes to these potentials, which must agree with `support`."""
     coordinates = potentials
     for level in support.levels:
-        children = jnp.where(support.required > 0, potentials[None, :], -jnp.inf)
+        children = jnp.where(support.precedes > 0, potentials[None, :], -jnp.inf)
         highest = jnp.where(level, children.max(axis=1), 0.0)
         least = 1e-6 * (scale + jnp.abs(highest))
         # A lead that rounding has swallowed stays a tiny one.

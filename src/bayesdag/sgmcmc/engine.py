@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, NamedTuple
 
@@ -12,6 +12,7 @@ import jax.numpy as jnp
 from bayesdag.data import Dataset
 from bayesdag.knowledge import Constraints
 from bayesdag.model.energy import Batch, Energy, Gradient
+from bayesdag.model.priors._contexts import GivenContexts
 from bayesdag.model.priors.uniform import Uniform
 from bayesdag.posterior import Posterior
 from bayesdag.runs.loop import Schedule
@@ -35,7 +36,7 @@ class Temperatures(NamedTuple):
 class Engine(EngineSettings, ABC):
     """A method whose chains move through orders, masks and functions; settings are its fields."""
 
-    supported_constraints = frozenset({"required", "forbidden", "beliefs"})
+    supported_constraints = frozenset({"required", "forbidden", "beliefs", "environments"})
     supports_interventions = True
     exact_dependence = ExactDependence.REFUSED
 
@@ -59,7 +60,10 @@ class Engine(EngineSettings, ABC):
         self, key: Key, data: Dataset, knowledge: Constraints, monitor: Monitor | None
     ) -> Posterior:
         """Joint draws of graphs, functions and noise scales."""
-        return self.fit_many(key[None], [data], knowledge, monitor)[0]
+        engine = self
+        if knowledge.num_contexts:
+            engine = replace(self, prior=GivenContexts(self.prior, knowledge.num_contexts))
+        return engine.fit_many(key[None], [data], knowledge, monitor)[0]
 
     @abstractmethod
     def fit_many(

@@ -66,7 +66,7 @@ def _propose(uniform: Float[Array, "3 d d"], chain: ChainContext) -> Pairs:
     rank = chain.order.sum(axis=0).astype(jnp.int32)  # number of nodes above
     offset = (uniform[2, 0, 0] < 0.5).astype(jnp.int32)
     other = ((rank - offset) ^ 1) + offset
-    held = chain.support.required + chain.support.required.T > 0
+    held = chain.support.precedes + chain.support.precedes.T > 0
     swapped = (other[:, None] == rank[None, :]) & ~held
     reversible = chain.support.allowed * chain.support.allowed.T > 0
     carried = swapped & reversible & _symmetric(uniform[0] < 0.5)

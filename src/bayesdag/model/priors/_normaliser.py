@@ -8,14 +8,19 @@ from bayesdag.types import Components
 
 
 def log_normaliser(
-    penalty: Float[np.ndarray, "c d"], order_modular: bool
+    penalty: Float[np.ndarray, "c d"], order_modular: bool, num_contexts: int = 0
 ) -> Float[np.ndarray, " c"]:
-    """log Σ exp(Σ_i penalty[in-degree of i]) over (order, DAG) pairs, or over DAGs."""
+    """log Σ exp(Σ_i penalty[in-degree of i]) over (order, DAG) pairs, or over DAGs.
+
+    Contexts have no parents and come first in every order, so that edges which cannot be
+    there are no evidence of few edges: each variable may have all contexts as parents, beside
+    the variables before it.
+    """
     d = penalty.shape[1]
-    # sets[m]: log total weight of the parent sets within m given nodes.
-    sets = np.stack([_log_subsets(penalty, m) for m in range(d)], axis=1)
+    # sets[m]: log total weight of the parent sets within m given variables and the contexts.
+    sets = np.stack([_log_subsets(penalty, m) for m in range(num_contexts, d)], axis=1)
     if order_modular:
-        return gammaln(d + 1) + sets.sum(axis=1)
+        return gammaln(d - num_contexts + 1) + sets.sum(axis=1)
     return _log_weighted_dags(sets)
 
 
@@ -41,9 +46,11 @@ def _log_weighted_dags(sets: Float[np.ndarray, "c d"]) -> Float[np.ndarray, " c"
     return np.logaddexp.reduce(layered[:, d], axis=1)
 
 
-def normalised(penalty: Float[np.ndarray, "c d"], order_modular: bool) -> Components:
+def normalised(
+    penalty: Float[np.ndarray, "c d"], order_modular: bool, num_contexts: int = 0
+) -> Components:
     """Equal weights, less each component's own normaliser."""
-    return -np.log(len(penalty)) - log_normaliser(penalty, order_modular), penalty
+    return -np.log(len(penalty)) - log_normaliser(penalty, order_modular, num_contexts), penalty
 
 
 def edge_penalty(density: Float[np.ndarray, " c"], d: int) -> Float[np.ndarray, "c d"]:

@@ -28,9 +28,9 @@ class DensityGrid:
         if self.num < 1:
             raise InputError(f"a grid of {self.num} densities is empty; choose 1 or more")
 
-    def components(self, d: int, order_modular: bool = True) -> Components:
+    def components(self, d: int, order_modular: bool = True, num_contexts: int = 0) -> Components:
         """One component per density."""
-        return normalised(edge_penalty(self.densities(d), d), order_modular)
+        return normalised(edge_penalty(self.densities(d), d), order_modular, num_contexts)
 
     def densities(self, d: int) -> Float[np.ndarray, " c"]:
         """Edge probabilities given an order, sparsest first."""

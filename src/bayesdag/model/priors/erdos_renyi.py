@@ -28,9 +28,10 @@ class ErdosRenyi:
         if self.probability is not None and not 0 < self.probability < 1:
             raise InputError(f"an edge probability is between 0 and 1, not {self.probability:g}")
 
-    def components(self, d: int, order_modular: bool = True) -> Components:
+    def components(self, d: int, order_modular: bool = True, num_contexts: int = 0) -> Components:
         """One component."""
-        return normalised(edge_penalty(np.array([self._density(d)]), d), order_modular)
+        density = np.array([self._density(d, num_contexts)])
+        return normalised(edge_penalty(density, d), order_modular, num_contexts)
 
     def describe(self) -> str:
         """The prior in words."""
@@ -38,10 +39,11 @@ class ErdosRenyi:
             return f"each edge that the order allows has probability {self.probability:g}"
         return f"{self.expected_parents or 1:g} expected parents per variable, edges independent"
 
-    def _density(self, d: int) -> float:
+    def _density(self, d: int, num_contexts: int) -> float:
         if self.probability is not None:
             return self.probability
-        possible = max(d - 1, 1) / 2
+        # Mean number of earlier variables, of a variable: all contexts and half of the others.
+        possible = max(d - num_contexts - 1, 1) / 2 + num_contexts
         if self.expected_parents is None:
             return min(0.5, 1 / possible)
         if not 0 < self.expected_parents < possible:

@@ -12,9 +12,10 @@ from bayesdag.types import Components
 class FairInDegree:
     """Every in-degree is as probable as any other: k parents cost log C(d - 1, k)."""
 
-    def components(self, d: int, order_modular: bool = True) -> Components:
+    def components(self, d: int, order_modular: bool = True, num_contexts: int = 0) -> Components:
         """One component."""
-        return normalised(-log_choose(d - 1, np.arange(d))[None, :], order_modular)
+        penalty = -log_choose(d - 1, np.arange(d))[None, :]
+        return normalised(penalty, order_modular, num_contexts)
 
     def describe(self) -> str:
         """The prior in words."""
