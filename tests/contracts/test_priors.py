@@ -48,3 +48,22 @@ def test_equal_settings_give_equal_components(prior):
     again = type(prior)()
     for first, second in zip(prior.components(5), again.components(5), strict=True):
         np.testing.assert_array_equal(first, second)
+
+
+def without_parents(dags, num_contexts):
+    """Those in which the last nodes, contexts, have no parents."""
+    return dags[~dags[:, :, dags.shape[1] - num_contexts :].any(axis=(1, 2))]
+
+
+@every_prior
+@both
+@pytest.mark.parametrize(("d", "num_contexts"), [(4, 1), (4, 2), (3, 2)])
+def test_it_sums_to_one_over_the_dags_that_contexts_leave(prior, order_modular, d, num_contexts):
+    """So edges that cannot be there are no evidence of few edges."""
+    dags, own = without_parents(graphs.all_dags(d), num_contexts), d - num_contexts
+    log_weights, penalty = prior.components(d, order_modular, num_contexts)
+    local = penalty[:, dags.sum(axis=1)].sum(axis=-1) - num_contexts * penalty[:, :1]
+    result = np.asarray(logsumexp(log_weights[:, None] + local, axis=0))
+    if order_modular:  # contexts precede all variables: orders of those are what is counted
+        result = result + np.log(graphs.num_linear_extensions_each(dags[:, :own, :own]))
+    assert logsumexp(result) == pytest.approx(0, abs=1e-10)

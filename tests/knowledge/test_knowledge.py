@@ -444,3 +444,13 @@ def test_text_files_of_tetrad_are_understood(tmp_path):
 def test_unknown_lines_of_tetrad_are_refused(tmp_path, line):
     with pytest.raises(KnowledgeError, match="line [23] is not understood"):
         Knowledge.read(write(tmp_path, f"/knowledge\n{line}\n", "facts.txt"))
+
+
+def test_nothing_leads_into_contexts_and_they_precede_all_variables():
+    bound = Knowledge(required=["a -> b"]).bind(("a", "b", "c", "d"), np.arange(4) >= 2)
+    assert bound.forbidden[:, 2:].all()
+    assert bound.precedes[2:, :2].all()
+    assert bound.precedes.sum() == 4 + 1
+    assert bound.kinds == {"required", "environments"}
+    with pytest.raises(KnowledgeError, match="c is an environment: nothing acts on it"):
+        Knowledge(required=["a -> c"]).bind(("a", "b", "c"), np.arange(3) == 2)

@@ -116,6 +116,6 @@ def _way_out(unreadable: list[str], names: Names) -> str:
     if parts <= {"", *names}:
         return "if these columns were set in these rows, pass its name as `interventions`"
     return (
-        "drop the column, encode it as numbers, or, if it says where rows come from, pass its name "
+        "drop the column or encode it as numbers; if it says where rows come from, pass its name "
         "as `environment`"
     )
