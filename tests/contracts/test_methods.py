@@ -13,6 +13,11 @@ from tests.toys import NAMES, TRUTH, quick, toy_frame
 
 every_method = pytest.mark.parametrize("name", plugins.names("methods"))
 
+# The paper's engines are compiled anew for every number of contexts, which takes long.
+WITH_ENGINES_APART = [
+    pytest.param(name, marks=[pytest.mark.slow] * hasattr(quick(name), "fit_many"))
+    for name in plugins.names("methods")
+]
 KINDS = {
     "required": {"required": [("price", "rain"), ("rain", "soil")]},
     "forbidden": {"forbidden": [("rain", "soil"), ("soil", "rain")]},
@@ -139,6 +144,26 @@ def test_interventions_change_the_answer_or_are_refused(name):
     blind = fit(read(frame), quick(name), seed=3)
     seeing = fit(data, quick(name), seed=3)
     assert not np.array_equal(seeing.stats["log_joint"], blind.stats["log_joint"])
+
+
+@pytest.mark.parametrize("name", WITH_ENGINES_APART)
+def test_environments_are_contexts_that_nothing_acts_on_or_are_refused(name):
+    """With as many columns and levels of required edges as above: little is compiled anew."""
+    frame = toy_frame()
+    frame["soil"] += 3 * (np.arange(len(frame)) % 2)
+    frame["crop"] = np.where(np.arange(len(frame)) % 2, "wet", "dry")
+    told = {"environment": "crop=dry", "knowledge": {"required": [("rain", "soil")]}}
+    if "environments" not in quick(name).supported_constraints:
+        with pytest.raises(KnowledgeError, match="environments"):
+            fit(frame, quick(name), **told)
+        return
+    posterior = fit(frame, quick(name), seed=3, **told)
+    assert posterior.names == ("rain", "soil", "price", "crop=wet")
+    assert not posterior.graphs[..., 3].any()
+    assert posterior.graphs[..., 0, 1].all()
+    targets = posterior.environment_targets().set_index("target")["probability"]
+    if name not in ("empty", "random_order"):
+        assert targets.idxmax() == "soil"
 
 
 @every_method

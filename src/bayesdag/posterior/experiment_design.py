@@ -208,7 +208,8 @@ def _node_log_likelihood(
 def _question(ensemble: Ensemble, about: About) -> Shaped[np.ndarray, "chain draw"]:
     """The answer that each draw gives: whole numbers for kinds, floats for sizes."""
     if about is None:
-        return estimates.distinct(ensemble.graphs, ensemble.weights).index
+        d = len(_variables(ensemble))  # planned rows say nothing of what environments act on
+        return estimates.distinct(ensemble.graphs[:, :, :d, :d], ensemble.weights).index
     if isinstance(about, Effect):
         if about.draws.shape != ensemble.weights.shape:
             raise InputError("the effect is of another posterior; compute it from this one")
