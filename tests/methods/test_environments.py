@@ -58,7 +58,7 @@ def test_collapsed_draws_are_those_of_enumeration(reading, key, seed):
     )
     truth = kit.truth_of(kit.same_model(method), data, free(data))
     found = method(key, data, free(data), None)
-    assert np.abs(found.edge_matrix() - truth.edge).max() < 0.05
+    assert np.abs(found.edge_matrix() - truth.edge).max() < 0.03
 
 
 @both
@@ -101,9 +101,9 @@ def test_every_environment_is_found_to_act_on_its_targets(method):
         ("heat", "z"),
     }
     assert set(likely["compared with"]) == {"control"}
-    assert (likely["probability"] > 0.99).all()
+    assert likely["probability"].to_numpy().min() > 0.99
     # The drug reaches z through y, heat reaches nothing else.
-    reached = found.set_index(["label", "target"])["at all"]
+    reached = found.set_index(["label", "target"])["at all"].to_dict()
     assert reached["drug", "z"] > 0.99
     assert reached["heat", "y"] < 0.2
     # The variables' own table is theirs alone.
@@ -157,7 +157,8 @@ def test_interventions_with_known_targets_stay_as_they_are():
 def test_knowledge_may_name_what_environments_act_on():
     known = {"required": ["condition=drug -> y"], "forbidden": ["condition=heat -> x"]}
     posterior = fit(cells(), Exact(), environment="condition", knowledge=known)
-    found = posterior.environment_targets().set_index(["label", "target"])["probability"]
+    table = posterior.environment_targets().set_index(["label", "target"])
+    found = table["probability"].to_dict()
     assert found["drug", "y"] == pytest.approx(1)
     assert found["heat", "x"] == 0
 

@@ -99,7 +99,7 @@ class FitRunner:
         datasets = [source.train for source in sources]
         keys = jnp.stack([jax.random.key(trial.seed) for trial in trials])
         free = Constraints.free(datasets[0].names, datasets[0].contexts)
-        return method.fit_many(keys, datasets, free, self._watch(sources, clock))
+        return method.given(free).fit_many(keys, datasets, free, self._watch(sources, clock))
 
     def _watch(self, sources: list[Benchmark], clock: RunClock) -> Monitor | None:
         if not self.together:

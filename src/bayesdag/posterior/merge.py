@@ -112,7 +112,8 @@ def _provenance(posteriors: Sequence[Posterior], seeds: list[int]) -> dict[str, 
     versions = sorted({str(p.provenance.get("version")) for p in posteriors})
     if len(versions) > 1:
         notes.append(f"merged from runs of versions {', '.join(versions)}")
-    told = {key: value for key, value in first.items() if key in {*_SAME, "version", "independent"}}
+    kept = {*_SAME, "version", "independent", "environments", "environment_model"}
+    told = {key: value for key, value in first.items() if key in kept}
     told |= {"seed": seeds, "merged": len(posteriors), "notes": notes}
     if all("members" in p.provenance for p in posteriors):
         told["members"] = [member for p in posteriors for member in p.provenance["members"]]

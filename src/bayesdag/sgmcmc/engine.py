@@ -60,10 +60,13 @@ class Engine(EngineSettings, ABC):
         self, key: Key, data: Dataset, knowledge: Constraints, monitor: Monitor | None
     ) -> Posterior:
         """Joint draws of graphs, functions and noise scales."""
-        engine = self
-        if knowledge.num_contexts:
-            engine = replace(self, prior=GivenContexts(self.prior, knowledge.num_contexts))
-        return engine.fit_many(key[None], [data], knowledge, monitor)[0]
+        return self.given(knowledge).fit_many(key[None], [data], knowledge, monitor)[0]
+
+    def given(self, knowledge: Constraints) -> "Engine":
+        """The same settings, with a prior that counts no edges into contexts."""
+        if not knowledge.num_contexts:
+            return self
+        return replace(self, prior=GivenContexts(self.prior, knowledge.num_contexts))
 
     @abstractmethod
     def fit_many(
