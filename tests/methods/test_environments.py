@@ -101,7 +101,7 @@ def test_every_environment_is_found_to_act_on_its_targets(method):
         ("heat", "z"),
     }
     assert set(likely["compared with"]) == {"control"}
-    assert likely["probability"].to_numpy().min() > 0.99
+    assert np.asarray(likely["probability"]).min() > 0.99
     # The drug reaches z through y, heat reaches nothing else.
     reached = found.set_index(["label", "target"])["at all"].to_dict()
     assert reached["drug", "z"] > 0.99

@@ -220,3 +220,15 @@ def test_merged_runs_keep_their_environments():
     merged = merge(seeded)
     assert merged.contexts.environments == parts[0].contexts.environments
     assert merged.provenance["environments"] == stated["environments"]
+
+
+@pytest.mark.parametrize(("targets", "compelled"), [([0], 1.0), ([0, 1], 0.0), ([], 0.0)])
+def test_an_environment_compels_the_direction_that_its_target_tells(targets, compelled):
+    """site=b -> x -> y cannot be turned round: nothing acts on where rows come from."""
+    graph = np.zeros((4, 4), dtype=np.int8)
+    graph[0, 1] = 1
+    graph[2, targets] = 1
+    classes = linear(graph[None, None], data()).equivalence_classes()
+    assert classes.compelled().loc["x", "y"] == compelled
+    for target in targets:
+        assert classes.compelled_matrix()[2, target] == 1

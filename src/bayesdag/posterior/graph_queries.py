@@ -248,15 +248,39 @@ class EquivalenceClasses:
 
 
 def equivalence_classes(
-    graphs: Draws, weights: Weights, names: Sequence[str]
+    graphs: Draws,
+    weights: Weights,
+    names: Sequence[str],
+    contexts: Bool[np.ndarray, " d"] | None = None,
 ) -> EquivalenceClasses:
-    """The Markov equivalence classes among the draws, most probable first."""
+    """The Markov equivalence classes among the draws, most probable first.
+
+    Args:
+        contexts: True for nodes that nothing acts on: their edges are compelled, and whatever
+            follows from that.
+    """
     different = estimates.distinct(graphs, weights)
-    cpdags, index = graph_facts.equivalence_classes(different.graphs)
+    known = different.graphs if contexts is None else _rooted(different.graphs, contexts)
+    cpdags, index = graph_facts.equivalence_classes(known)
+    cpdags = cpdags[:, : len(names), : len(names)]
     mass = np.minimum(np.bincount(index, different.mass, minlength=len(cpdags)), 1.0)
     members = np.bincount(index, minlength=len(cpdags))
     order = np.argsort(-np.round(mass, 12), kind="stable")
     return EquivalenceClasses(cpdags[order], mass[order], members[order], tuple(names))
+
+
+def _rooted(
+    graphs: Int8[np.ndarray, "u d d"], contexts: Bool[np.ndarray, " d"]
+) -> Int8[np.ndarray, "u e e"]:
+    """The graphs with two unlinked causes of every context, behind all nodes.
+
+    They make contexts colliders, so that no equivalent graph turns an edge of theirs round.
+    """
+    if not contexts.any():
+        return graphs
+    larger = np.pad(graphs, ((0, 0), (0, 2), (0, 2)))
+    larger[:, -2:, np.flatnonzero(contexts)] = 1
+    return larger
 
 
 def most_probable_graph(

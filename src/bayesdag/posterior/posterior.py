@@ -187,8 +187,12 @@ class Posterior:
         )
 
     def equivalence_classes(self) -> graph_queries.EquivalenceClasses:
-        """Markov equivalence classes with their mass, and which directions they compel."""
-        return graph_queries.equivalence_classes(self.graphs, self.weights, self.names)
+        """Markov equivalence classes with their mass, and which directions they compel.
+
+        Nothing acts on environments: directions that follow from this are compelled, too.
+        """
+        drawn = (self.graphs, self.weights, self.names)
+        return graph_queries.equivalence_classes(*drawn, self.contexts.mask)
 
     def most_probable_graph(self, by: str = "frequency") -> "networkx.DiGraph":
         """The graph drawn most often, or by="log_joint" the one of the best draw."""
