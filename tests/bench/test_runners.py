@@ -186,3 +186,24 @@ def test_environments_are_handed_over_where_the_runner_says_so(monkeypatch):
         FitRunner("empty", with_environment=told).measure([Trial({}, 1, mixture)])
     assert given[0] is None
     np.testing.assert_array_equal(given[1], mixture(1).environment)
+
+
+def test_a_fit_with_environments_is_judged_by_the_graph_of_the_variables():
+    mixture = BrokenWorld("mixture", num_variables=3, num_train=200)
+    exact = Exact(num_samples=100)
+    trial = [Trial({}, 3, mixture)]
+    (pooled,) = FitRunner(exact).measure(trial)
+    (told,) = FitRunner(exact, references={"": exact}, with_environment=True).measure(trial)
+    assert told["log_score"] != pooled["log_score"]
+    assert told["varsortability"] == pooled["varsortability"]
+    assert len(told["misfits"]) == 3
+    assert told["edge_error"] == 0  # the reference knows the environments, too
+    quick = FitRunner(Collapsed.PRESETS["quick"], with_environment=True)
+    (found,) = quick.measure(trial)
+    assert np.isfinite(found["above_truth"])
+
+
+def test_engines_that_fit_many_are_told_the_environments():
+    mixture = BrokenWorld("mixture", num_variables=3, num_train=60)
+    told = [FitRunner(SHORT, with_environment=flag)._told(mixture(1)) for flag in (False, True)]
+    assert [data.num_contexts for data in told] == [0, 2]

@@ -33,24 +33,6 @@ class Standardised:
 
 
 @dataclass(frozen=True)
-class WithEnvironments:
-    """Another data set, its rows fitted with the column that says where they come from.
-
-    The truth stays a graph of the variables.
-    """
-
-    dataset: Any
-
-    def __call__(self, seed: int = 0) -> Benchmark:
-        """The data set of this seed."""
-        source = self.dataset(seed)
-        if source.environment is None:
-            raise InputError("all rows of this data set come from one environment")
-        train = replace(source.train, environment=source.environment)
-        return replace(source, train=train)
-
-
-@dataclass(frozen=True)
 class OriginalUnits:
     """Another data set, fitted in the units of its columns, as the paper's runs were."""
 

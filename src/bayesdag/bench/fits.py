@@ -15,6 +15,7 @@ from bayesdag import fitting, plugins
 from bayesdag.bench.judging import against_exact, against_truth, by_draw, stages
 from bayesdag.bench.monitors import RunClock, StartAt, Watch
 from bayesdag.bench.suite import BASELINES, Trial
+from bayesdag.data import Dataset, read
 from bayesdag.datasets import Benchmark
 from bayesdag.errors import InputError
 from bayesdag.knowledge import Constraints
@@ -96,10 +97,16 @@ class FitRunner:
         method = self.built()
         if not isinstance(method, Engine):
             raise InputError(f"{type(method).__name__} fits one data set at a time")
-        datasets = [source.train for source in sources]
+        datasets = [self._told(source) for source in sources]
         keys = jnp.stack([jax.random.key(trial.seed) for trial in trials])
         free = Constraints.free(datasets[0].names, datasets[0].contexts)
         return method.given(free).fit_many(keys, datasets, free, self._watch(sources, clock))
+
+    def _told(self, source: Benchmark) -> Dataset:
+        """The rows, and where they come from if the method is to know it."""
+        if not self.with_environment or source.environment is None:
+            return source.train
+        return read(source.train, environment=source.environment)
 
     def _watch(self, sources: list[Benchmark], clock: RunClock) -> Monitor | None:
         if not self.together:

@@ -11,8 +11,9 @@ from jaxtyping import Bool, Float
 
 from bayesdag import metrics
 from bayesdag.bench.equivalence import compare_classes, num_decided
-from bayesdag.data import Dataset, sortability
+from bayesdag.data import Dataset, read, sortability
 from bayesdag.datasets import Benchmark
+from bayesdag.fitting import with_targets
 from bayesdag.knowledge import Constraints
 from bayesdag.methods.exact import Exact
 from bayesdag.posterior import Posterior
@@ -58,6 +59,13 @@ def _own_columns(posterior: Posterior, source: Benchmark) -> tuple[np.ndarray, .
     return np.ix_(where, where)
 
 
+def fitted_rows(posterior: Posterior, source: Benchmark) -> Dataset:
+    """The training rows, and where they come from if the posterior knows it."""
+    if not posterior.contexts or source.train.environment:
+        return source.train
+    return read(source.train, environment=source.environment)
+
+
 def _variables(source: Benchmark) -> tuple[str, ...]:
     return source.train.names[: len(source.graph)]
 
@@ -98,7 +106,8 @@ def undefined_directions(
 
 def misfits(posterior: Posterior, source: Benchmark) -> dict[str, Any]:
     """Misfit in nats per row and variable, and of every variable with standard errors."""
-    found, variables = posterior.checked or posterior.check(source.train), _variables(source)
+    found = posterior.checked or posterior.check(fitted_rows(posterior, source))
+    variables = _variables(source)
     return {
         "misfit": found.misfit,
         "misfits": [
@@ -150,8 +159,8 @@ def against_exact(
     name: str, method: Method, posterior: Posterior, source: Benchmark
 ) -> dict[str, Any]:
     """Distance to the posterior of an exact method; measures end in its name, if it has one."""
-    data = source.train
-    free = Constraints.free(data.names)
+    data = fitted_rows(posterior, source)
+    free = Constraints.free(data.names, data.contexts)
     reference = method(jax.random.key(0), data, free, None)
     edge, exact = posterior.edge_matrix(), reference.edge_matrix()
     found: dict[str, Any] = {
@@ -161,7 +170,8 @@ def against_exact(
     }
     if isinstance(method, Exact) and data.num_variables <= MOST_ENUMERATED:
         found["total_variation"] = _total_variation(method, posterior, data)
-        found |= compare_classes(posterior, reference, source.graph)
+        known = (posterior.among_variables(), reference.among_variables())
+        found |= compare_classes(*known, source.graph)
     return {f"{measure}_{name}" if name else measure: value for measure, value in found.items()}
 
 
@@ -169,9 +179,9 @@ def by_draw(
     posterior: Posterior, source: Benchmark, method: Engine, steps_per_epoch: int
 ) -> list[dict[str, int | float]]:
     """What all chains held at every draw, by the epoch at which they held it."""
-    rows = []
+    rows, known = [], posterior.among_variables()
     for draw in range(posterior.num_draws):
-        graphs = posterior.graphs[:, draw]
+        graphs = known.graphs[:, draw]
         step = method.num_warmup + (draw + 1) * method.thinning
         rows.append(
             {
@@ -190,8 +200,9 @@ def stages(method: Method, posterior: Posterior, source: Benchmark) -> dict[str,
     scored: Any = method
     if search is None or not hasattr(scored, "log_score_of"):
         return {}
-    free = Constraints.free(source.train.names)
-    truth = scored.log_score_of(source.train, free, source.graph)
+    data = fitted_rows(posterior, source)
+    free = Constraints.free(data.names, data.contexts)
+    truth = scored.log_score_of(data, free, with_targets(source.graph, posterior))
     best = {stage["stage"]: stage["best"] - truth for stage in search["stages"]}
     tables = posterior.provenance["tables"]
     return {
@@ -226,7 +237,9 @@ def _errors(edge: Float[np.ndarray, "d d"], source: Benchmark) -> list[list[int 
 
 
 def _total_variation(method: Exact, posterior: Posterior, data: Dataset) -> float:
-    dags, log_prob = method.log_posterior_of_all_dags(data, Constraints.free(data.names))
+    dags, log_prob = method.log_posterior_of_all_dags(
+        data, Constraints.free(data.names, data.contexts)
+    )
     place = {dag.tobytes(): index for index, dag in enumerate(dags)}
     drawn = posterior.graphs.reshape(-1, *dags[0].shape)
     where = [place[graph.tobytes()] for graph in drawn]
