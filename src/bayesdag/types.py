@@ -270,6 +270,15 @@ class NoiseAveraged(Protocol):
 
 
 @runtime_checkable
+class Coarsened(Protocol):
+    """A score whose evidence can be trusted less where the rows contradict its model."""
+
+    def coarsened(self, misfit: float) -> Any:
+        """The score for data with this misfit, in nats per row and variable."""
+        ...
+
+
+@runtime_checkable
 class Monitor(Protocol):
     """Watches a long run: shows progress, may stop it."""
 

@@ -290,3 +290,37 @@ def test_noise_models_with_functions_of_different_sizes_are_put_together():
     assert whole.shape == (10, 3, 5)
     assert sorted(whole[:, 0, 0]) == [1.0] * 4 + [2.0] * 6
     assert (whole[whole[:, 0, 0] == 1][:, :, 2:] == 0).all()
+
+
+@dataclasses.dataclass(frozen=True)
+class DoubtedBGe(BGe):
+    """BGe whose evidence counts as much as it is trusted."""
+
+    trust: float = 1.0
+
+    def log_evidence(self, stats, node, parents):
+        return self.trust * super().log_evidence(stats, node, parents)
+
+    def log_evidence_of_additions(self, stats, nodes, parents):
+        return self.trust * super().log_evidence_of_additions(stats, nodes, parents)
+
+    def coarsened(self, misfit: float):
+        return dataclasses.replace(self, trust=1 / (1 + 1e5 * misfit))
+
+
+def test_evidence_counts_less_where_the_rows_contradict_the_model():
+    rng = np.random.default_rng(0)
+    a, other = rng.normal(size=(2, 400))
+    bent = np.column_stack([a, a + a**2 + 0.3 * rng.normal(size=400), other])
+    doubting = dataclasses.replace(QUICK, score=DoubtedBGe())
+
+    def drawn(method, rows):
+        data = read(rows)
+        return method(jax.random.key(0), data, Constraints.free(data.names), None)
+
+    plain, careful = drawn(QUICK, bent), drawn(doubting, bent)
+    adjacent = [p.edge_matrix()[0, 1] + p.edge_matrix()[1, 0] for p in (plain, careful)]
+    assert adjacent[1] < 0.9 < 0.99 < adjacent[0]
+    assert "the rows contradict the model by" in careful.provenance["notes"][0]
+    straight = np.column_stack([a, a + 0.3 * rng.normal(size=400), other])
+    np.testing.assert_array_equal(drawn(QUICK, straight).graphs, drawn(doubting, straight).graphs)

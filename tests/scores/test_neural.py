@@ -469,3 +469,10 @@ def test_noise_hypotheses_learn_from_the_same_networks_and_differ_in_the_noise_o
     assert all(stats_.cache.trained[name] is family for name, family in before.items())
     assert others[0] < first - 20  # one scale does not suit these rows
     assert abs(others[1] - first) < 20  # and a skew is not needed
+
+
+def test_misfit_lowers_the_number_of_rows_that_are_trusted():
+    score = NeuralScore()
+    assert score.coarsened(0.0) == score
+    assert score.coarsened(0.01).trusted_rows < score.trusted_rows / 5
+    assert score.coarsened(0.05) == score.coarsened(5.0)

@@ -35,6 +35,7 @@ from bayesdag.scores.neural import NeuralScore
 from bayesdag.sgmcmc.chains import on_cpu
 from bayesdag.types import (
     Array,
+    Coarsened,
     Duration,
     ExactDependence,
     ExpensiveScore,
@@ -81,6 +82,14 @@ class _ModelDraws(NamedTuple):
     notes: list[str]
     missing_edges: float
     power: float
+
+
+class _Given(NamedTuple):
+    """What all noise models are fitted to; `stats` are those of the score."""
+
+    data: Dataset
+    knowledge: Constraints
+    stats: Any
 
 
 @dataclass(frozen=True)
@@ -161,11 +170,39 @@ class Collapsed:
     def __call__(
         self, key: Key, data: Dataset, knowledge: Constraints, monitor: Monitor | None
     ) -> Posterior:
-        """Joint draws of graphs and functions, averaged over the noise models of the score."""
+        """Joint draws of graphs and functions, averaged over the noise models of the score.
+
+        Where the rows contradict the model, its evidence counts less: the draws are made again.
+        """
         recorder = recorder_of(monitor)
         stats = strategies.prepare(self.score, data, recorder)
+        given = _Given(data, knowledge, stats)
         models = noise_averaging.noise_models(self.score, self.num_samples)
-        parts = self._draw_all(key, data, knowledge, stats, models, recorder)
+        parts = self._draw_all(key, given, models, recorder)
+        drawn = self._posterior(data, models, parts)
+        misfit = drawn.check(data).misfit or 0.0
+        if not isinstance(self.score, Coarsened) or misfit == 0:
+            return drawn
+        doubting = replace(self, score=self.score.coarsened(misfit))
+        return doubting._again(key, given, parts[0].found, recorder.child("coarsened"), misfit)
+
+    def _again(
+        self, key: Key, given: _Given, known: tuple[Found, ...], recorder: Recorder, misfit: float
+    ) -> Posterior:
+        """Draws with evidence that counts less, from what was found with all of it."""
+        models = noise_averaging.noise_models(self.score, self.num_samples)
+        parts = self._draw_all(key, given, models, recorder, known)
+        note = (
+            f"the rows contradict the model by {misfit:.2g} nats per row and variable, so its "
+            f"evidence counts {parts[0].power:.2g} of what it says"
+        )
+        parts = [part._replace(notes=[note, *part.notes]) for part in parts]
+        return self._posterior(given.data, models, parts)
+
+    def _posterior(
+        self, data: Dataset, models: list[NoiseModel], parts: list[_ModelDraws]
+    ) -> Posterior:
+        """The draws of all noise models together."""
         params = jax.tree.map(lambda *leaves: self._joined(leaves), *[p.params for p in parts])
         weights = None if self.order_modular else self._joined([p.weights for p in parts])
         return posterior.from_draws(
@@ -181,11 +218,10 @@ class Collapsed:
     def _draw_all(
         self,
         key: Key,
-        data: Dataset,
-        knowledge: Constraints,
-        stats: Any,
+        given: _Given,
         models: list[NoiseModel],
         recorder: Recorder,
+        known: tuple[Found, ...] = (),
     ) -> list[_ModelDraws]:
         """Draws under each noise model; later ones start from what the first has found."""
         keys = [key] if len(models) == 1 else jax.random.split(key, len(models))
@@ -193,9 +229,9 @@ class Collapsed:
         for number, (own, model) in enumerate(zip(keys, models, strict=True), start=1):
             scope = recorder if len(models) == 1 else recorder.child(f"noise model {number}")
             method = replace(self, score=model.score, num_samples=model.num_samples)
-            strategy = strategies.strategy_for(model.score, stats, knowledge, scope)
-            known = parts[0].found if parts else ()
-            parts.append(method._draw(own, data, strategy, known))
+            strategy = strategies.strategy_for(model.score, given.stats, given.knowledge, scope)
+            start = parts[0].found if parts else known
+            parts.append(method._draw(own, given.data, strategy, start))
         return parts
 
     def _draw(

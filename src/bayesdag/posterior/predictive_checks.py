@@ -90,7 +90,7 @@ def _noise_hypotheses(params: Params) -> list[Int[np.ndarray, " k"]]:
     parameters are zero.
     """
     parts = [*params["noise"].values()]
-    parts += [leaf for name, leaf in params["mechanism"].items() if name.startswith("spread_")]
+    parts += [leaf for name, leaf in params["mechanism"].items() if name.startswith("scale_")]
     used = np.stack([np.asarray(leaf).reshape(len(leaf), -1).any(axis=1) for leaf in parts])
     _, label, size = np.unique(used, axis=1, return_inverse=True, return_counts=True)
     common = np.flatnonzero(size >= COMMON * used.shape[1])

@@ -38,6 +38,11 @@ from bayesdag.scores._neural.surrogate import AdditiveSurrogate, Moments
 from bayesdag.scores._neural.training import TrainingPlan
 from bayesdag.types import Key, Params, ParentSets, Recorder
 
+# Nats per row that the model misses, after which that row's worth of others is doubted: by
+# exact sums in small worlds, see `coarsened`. More than the second number says no more.
+_MISFIT_OF_A_ROW = 10.0
+_MOST_MISFIT = 0.05
+
 
 @dataclass(frozen=True, eq=False)
 class NeuralStats:
@@ -126,6 +131,15 @@ class NeuralScore:
             )
             for heteroscedastic, skewed in dict.fromkeys(assumptions)
         )
+
+    def coarsened(self, misfit: float) -> "NeuralScore":
+        """The score that trusts fewer rows, because this many nats of each contradict its model.
+
+        All nodes alike: evidence of one node that counts less than that of another turns the
+        edges between them around.
+        """
+        doubt = min(misfit, _MOST_MISFIT) / _MISFIT_OF_A_ROW
+        return replace(self, trusted_rows=1 / (1 / self.trusted_rows + doubt))
 
     def describe_noise(self) -> str:
         """What is assumed of the noise, in words."""
