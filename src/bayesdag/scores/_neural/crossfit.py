@@ -36,6 +36,7 @@ _MOST_ON_ACCELERATORS, _FEWEST_ON_ACCELERATORS = 256, 32
 
 # Families whose lines and sums of curves are fitted again at once, to draw their parameters.
 _MOST_SIMPLE_ON_CPU = 8
+_COLUMNS = 8  # the number of columns is a multiple of this
 _LEAST_SIDE = 0.02  # fraction of the rows for which a side of a hidden unit is taken seriously
 
 
@@ -139,9 +140,11 @@ def fold(
 ) -> Folds:
     """The rows in random order, cut into folds; rows that repeat one another stay together.
 
-    A bootstrap sample has many of them, and a row that was trained on predicts its copy.
+    A bootstrap sample has many of them, and a row that was trained on predicts its copy. Empty
+    columns are added, so that few programs are compiled for tables of different widths.
     """
     n, d = values.shape
+    empty = -d % _COLUMNS
     _, which = np.unique(values, axis=0, return_inverse=True)
     which = which.reshape(-1)
     order = np.argsort(rng.permutation(which.max() + 1)[which], kind="stable")
@@ -149,11 +152,12 @@ def fold(
     missing = num_folds * size - n
 
     def cut(table: np.ndarray) -> np.ndarray:
-        full = np.concatenate([table[order], np.zeros((missing, d))])
-        return full.astype(np.float32).reshape(num_folds, size, d)
+        full = np.pad(table[order].astype(np.float32), ((0, missing), (0, empty)))
+        return full.reshape(num_folds, size, d + empty)
 
-    shapes = np.concatenate([curves(values)[order], np.zeros((missing, d * NUM_CURVES))])
-    tables = (cut(values), cut(observed), shapes, function_classes.knots_of(values))
+    shapes = np.pad(curves(values)[order], ((0, missing), (0, empty * NUM_CURVES)))
+    knots = np.pad(function_classes.knots_of(values), ((0, empty), (0, 0)))
+    tables = (cut(values), cut(observed), shapes, knots)
     return Folds(*(jnp.asarray(table, jnp.float32) for table in tables))
 
 

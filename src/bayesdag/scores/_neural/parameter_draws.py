@@ -141,8 +141,11 @@ def _empty(given: Drawing, family: TrainedFamily, num: int) -> dict[str, np.ndar
     }
     result = {name: np.zeros((num, *size), np.float32) for name, size in sizes.items()}
     knots = np.asarray(given.folds.knots)[family.members]
+    # Places that are filled up may name an empty column; any other serves as well.
+    origin = given.margins.origin
+    members = origin[np.minimum(family.members, len(origin) - 1)]
     return {
-        "members": np.tile(given.margins.origin[family.members].astype(np.int32), (num, 1)),
+        "members": np.tile(members.astype(np.int32), (num, 1)),
         "knots": np.tile(knots.astype(np.float32), (num, 1, 1)),
         **result,
     }
