@@ -30,7 +30,7 @@ check: env
 	$(BIN)/pyright
 
 test: check
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
+	$(BIN)/python -m pytest -n $(WORKERS)
 
 # SUITE=linear, SIZE=paper and so on; `bayesdag bench` lists the suites.
 SUITE ?= speed

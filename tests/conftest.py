@@ -3,13 +3,17 @@
 import os
 import zlib
 from pathlib import Path
+from typing import Any
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 # What one worker has compiled serves the others, commands in processes of their own, and
 # the next run: a fit of seconds is mostly compilation.
 _CACHE = Path(__file__).parents[1] / ".pytest_cache" / "jax"
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(_CACHE))
-os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.3")
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.05")
+# Programs of tests are small and run few times: optimising them takes longer than running them.
+_FLAGS = os.environ.get("XLA_FLAGS", "")
+os.environ["XLA_FLAGS"] = f"--xla_backend_optimization_level=0 {_FLAGS}".strip()
 
 import jax  # noqa: E402 (the platform and the cache are chosen first)
 import pytest  # noqa: E402
@@ -30,23 +34,32 @@ else:  # Compilation makes deadlines meaningless; the same commit meets the same
     settings.register_profile("bayesdag", deadline=None, derandomize=True, max_examples=50)
     settings.load_profile("bayesdag")
 
+from bayesdag.scores._neural import crossfit  # noqa: E402 (after the hook)
+from tests import scheduling  # noqa: E402
+
+# Tests train a few networks at a time; a batch filled up with copies to hundreds is for real data.
+crossfit._ROOM_ON_CPU = 50_000
+
 jax.config.update("jax_numpy_rank_promotion", "raise")
 jax.config.update("jax_numpy_dtype_promotion", "strict")
 
 
-@pytest.hookimpl(tryfirst=True)
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """One worker runs all tests of a group, and so shares their fits."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class GroupScheduling(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return scheduling.group(nodeid)
+
+    config.option.loadscopereorder = False  # the order is that of the collection
+    return GroupScheduling(config, log)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """One worker runs all tests of a module, or of a method, and so shares their fits."""
-    for item in items:
-        item.add_marker(pytest.mark.xdist_group(_group(item)))
-
-
-def _group(item: pytest.Item) -> str:
-    module = item.nodeid.partition("::")[0]
-    params = getattr(getattr(item, "callspec", None), "params", {})
-    if module.endswith(("contracts/test_methods.py", "contracts/test_posteriors.py")):
-        return f"method {params.get('name') or params.get('fresh')}"
-    return module
+    """What takes longest comes first."""
+    items.sort(key=lambda item: scheduling.rank(item.nodeid))
 
 
 def _seed(name: str) -> int:

@@ -5,6 +5,7 @@ a kill at any moment finds something to resume from.
 """
 
 import sys
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -31,6 +32,7 @@ NEURAL = Collapsed(
     max_candidates=3,
     max_rounds=2,
 )
+ONE_NOISE_MODEL = replace(NEURAL, score=replace(TINY_SCORE, average_noise_models=False))
 LINEAR = Collapsed(num_chains=2, num_warmup=20, num_samples=40, num_ladders=2, num_starts=8)
 
 
@@ -53,6 +55,7 @@ def wide_frame(num_columns: int = 60) -> pd.DataFrame:
 
 KINDS = {
     "neural": (curved_frame, NEURAL),
+    "one noise model": (curved_frame, ONE_NOISE_MODEL),
     "auto": (curved_frame, Auto(curved=NEURAL)),
     "averaged": (curved_frame, Averaged((NEURAL, NEURAL))),
     "linear": (wide_frame, LINEAR),

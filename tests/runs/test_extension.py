@@ -9,17 +9,16 @@ from bayesdag import extend, fit, load
 from bayesdag.cli import app
 from bayesdag.methods.auto import Auto
 from bayesdag.scores._neural import crossfit
-from tests.interrupted import NEURAL, curved_frame
+from tests.interrupted import NEURAL, ONE_NOISE_MODEL, curved_frame
 from tests.toys import toy_frame
 
-METHODS = {"neural": NEURAL, "auto": Auto(num_samples=30, curved=NEURAL)}
+METHODS = {"neural": NEURAL, "auto": Auto(num_samples=30, curved=ONE_NOISE_MODEL)}
 
 
 @pytest.mark.parametrize("name", METHODS)
 def test_an_extended_neural_fit_is_a_longer_one_and_trains_nothing_again(
     name, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(crossfit, "_ROOM_ON_CPU", 50_000)
     short = fit(curved_frame(), METHODS[name], seed=3, keep_state=True)
     short.save(tmp_path / "short.nc")
     batches, score = [], crossfit.score
