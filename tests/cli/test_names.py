@@ -77,7 +77,7 @@ COMMANDS = [
     ["export", "odd.nc", "--out", "odd.csv.csv", "--force"],
 ]
 # Twenty draws say little about experiments, and the command says so.
-few_draws = pytest.mark.filterwarnings("ignore:20 draws do not tell")
+few_draws = pytest.mark.filterwarnings("ignore:20 draws are too few")
 every_command = pytest.mark.parametrize("arguments", COMMANDS, ids=" ".join)
 
 

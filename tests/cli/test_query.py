@@ -109,7 +109,7 @@ def test_effect_has_a_table_and_json(bayesdag):
     assert found["hdi_low"] <= found["mean"] <= found["hdi_high"]
 
 
-@pytest.mark.filterwarnings("ignore:20 draws do not tell")
+@pytest.mark.filterwarnings("ignore:20 draws are too few")
 def test_experiment_has_a_table_and_json(bayesdag):
     text = answer(bayesdag, "experiment", "seed0.nc")
     assert "(only observe)" in text

@@ -93,7 +93,7 @@ def test_diagnostics_and_checks(posterior):
     json.dumps(checked.summary())
 
 
-@pytest.mark.filterwarnings("ignore:.*draws do not tell how much")
+@pytest.mark.filterwarnings("ignore:.*draws are too few")
 def test_the_next_experiment(posterior):
     table = posterior.next_experiment(["rain", "soil"], num_draws=20, num_experiments=8)
     assert set(table["set"]) >= {"rain", "soil"}

@@ -57,7 +57,7 @@ def test_gains_of_two_variables_are_exact(seed):
     agree(exact, np.random.default_rng(seed), num_rows=10, num=200, about=about)
 
 
-@pytest.mark.filterwarnings("ignore:40 draws do not tell")
+@pytest.mark.filterwarnings("ignore:40 draws are too few")
 def test_few_draws_bound_the_gain_from_both_sides(seed):
     """40 draws in place of 1000: the bounds are apart, and the truth lies between them."""
     found, truths = [], []

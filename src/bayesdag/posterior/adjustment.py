@@ -11,7 +11,6 @@ References:
 """
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Bool, Shaped
@@ -21,10 +20,8 @@ from bayesdag.errors import InputError
 from bayesdag.posterior import column_names, estimates
 from bayesdag.posterior.arguments import check_count
 from bayesdag.posterior.estimates import Estimate
+from bayesdag.posterior.libraries import DataFrame, column, data_frame, rows_in_order
 from bayesdag.types import Draws, Weights
-
-if TYPE_CHECKING:
-    import pandas
 
 Sets = Bool[np.ndarray, "m d"]
 Stack = Shaped[np.ndarray, "u d d"]
@@ -37,21 +34,19 @@ def adjustment_sets(
     cause: str,
     outcome: str,
     limit: int = 20,
-) -> "pandas.DataFrame":
+) -> DataFrame:
     """Sets that allow the effect of `cause` on `outcome` to be estimated, best first.
 
     Judged are the empty set and, of each drawn graph, the parents of the cause and the set
     that is best for precision; at most the `limit` that most draws propose.
     """
-    import pandas
-
     check_count("limit", limit)
     x, y = column_names.pair(names, cause, outcome)
     different = estimates.distinct(graphs, weights)
     sets = _proposals(different.graphs, different.mass, x, y, limit)
     valid = is_valid(different.graphs, x, y, sets)
     found = [estimates.probability(v[different.index], weights, with_error=True) for v in valid]
-    table = pandas.DataFrame(
+    table = data_frame(
         {
             "adjustment set": [tuple(names[int(k)] for k in np.flatnonzero(s)) for s in sets],
             "size": sets.sum(axis=1),
@@ -59,8 +54,8 @@ def adjustment_sets(
             "error": [float(f.error) for f in found],
         }
     )
-    order = np.lexsort((table["size"], -np.round(table["probability"], 12)))
-    return table.iloc[order].reset_index(drop=True)
+    size, probability = (column(table, name) for name in ("size", "probability"))
+    return rows_in_order(table, np.lexsort((size, -np.round(probability, 12))))
 
 
 def adjustment_probability(

@@ -12,7 +12,7 @@ from bayesdag.errors import InputError
 FARTHEST = 1e9
 
 
-def check_count(name: str, value: int, least: int = 1) -> None:
+def check_count(name: str, value: object, least: int = 1) -> None:
     """Refuses what is not a whole number of at least `least`."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
         raise InputError(f"{name} is {value!r}; it must be a whole number, {least} or more")

@@ -11,7 +11,7 @@ import itertools
 import math
 import zlib
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard, cast
 
 import numpy as np
 
@@ -67,8 +67,9 @@ def chunk_shape(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
 
 def locate(document: bytes | memoryview, arrays: Mapping[str, np.ndarray]) -> dict[str, Any]:
     """Index entries of the arrays that stand in `document` under the names given."""
-    import h5py
+    import h5py  # pyright: ignore[reportMissingTypeStubs] (it has none)
 
+    file: Any
     with h5py.File(io.BytesIO(document), "r") as file:
         return {name: _located(file[name], array)._asdict() for name, array in arrays.items()}
 
@@ -77,7 +78,8 @@ def read_all(document: memoryview, entries: Any) -> dict[str, np.ndarray]:
     """Every array of an index that may be anything at all; a wrong one is refused."""
     if not isinstance(entries, dict):
         raise FileFormatError("its index lists no arrays")
-    places = {name: _checked(name, entry, len(document)) for name, entry in entries.items()}
+    listed = cast(dict[str, Any], entries)
+    places = {name: _checked(name, entry, len(document)) for name, entry in listed.items()}
     stored = sum(size for place in places.values() for _, size, _ in place.parts)
     if stored > len(document):
         raise FileFormatError("its arrays overlap")
@@ -114,20 +116,26 @@ def _checked(name: str, entry: Any, num_bytes: int) -> ArrayPlace:
 
 def _parsed(entry: Any) -> ArrayPlace | None:
     """The entry with its types checked, or None."""
-    if not isinstance(entry, dict) or entry.keys() != set(ArrayPlace._fields):
+    if not isinstance(entry, dict):
         return None
-    dtype, shape, chunk, parts = (entry[field] for field in ArrayPlace._fields)
+    found = cast(dict[str, Any], entry)
+    if found.keys() != set(ArrayPlace._fields):
+        return None
+    dtype, shape, chunk, parts = (found[field] for field in ArrayPlace._fields)
     if not (isinstance(dtype, str) and dtype in DTYPES):
         return None
     if not (_whole_numbers(shape) and _whole_numbers(chunk) and isinstance(parts, list)):
         return None
-    if not all(_whole_numbers(part) and len(part) == 3 for part in parts):
+    triples = cast(list[Any], parts)
+    if not all(_whole_numbers(part) and len(part) == 3 for part in triples):
         return None
-    return ArrayPlace(dtype, tuple(shape), tuple(chunk), tuple(map(tuple, parts)))
+    return ArrayPlace(dtype, tuple(shape), tuple(chunk), tuple((p[0], p[1], p[2]) for p in triples))
 
 
-def _whole_numbers(values: Any) -> bool:
-    return isinstance(values, list) and all(type(v) is int and 0 <= v < _MAX_SIZE for v in values)
+def _whole_numbers(values: Any) -> TypeGuard[list[int]]:
+    if not isinstance(values, list):
+        return False
+    return all(type(v) is int and 0 <= v < _MAX_SIZE for v in cast(list[Any], values))
 
 
 def _fits(place: ArrayPlace, num_bytes: int) -> bool:

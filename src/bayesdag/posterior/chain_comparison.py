@@ -8,9 +8,10 @@ from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float
-from scipy.special import fdtri, stdtrit
+from scipy.special import fdtri, stdtrit  # pyright: ignore[reportMissingTypeStubs]
 
 from bayesdag.posterior import estimates
+from bayesdag.posterior.libraries import arviz_statistics
 from bayesdag.types import Weights
 
 RHAT_LIMIT = 1.05
@@ -165,9 +166,8 @@ def _sizes_within(
 
 def _rhat(values: Float[np.ndarray, "chain draw k"]) -> Float[np.ndarray, " k"]:
     """Split R-hat; infinite where all halves stand still on different values."""
-    from arviz_stats.base.array import array_stats
-
     if values.shape[2] == 0:
         return np.zeros(0)
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.asarray(array_stats.rhat(values, chain_axis=0, draw_axis=1, method="split"))
+        found = arviz_statistics().rhat(values, chain_axis=0, draw_axis=1, method="split")
+        return np.asarray(found)

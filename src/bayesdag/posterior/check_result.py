@@ -7,14 +7,12 @@ would reach in at most about one of twenty tables, with k things checked in each
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from bayesdag.posterior import observed_reliability
-
-if TYPE_CHECKING:
-    import pandas
+from bayesdag.posterior.libraries import DataFrame, data_frame
 
 FEWEST_ROWS = 20  # to judge a variable by
 MATTERS = 0.01  # nats per row
@@ -143,13 +141,11 @@ class Check:
         }
         return "; ".join(words for words, found in kinds.items() if found) or "no misfit found"
 
-    def table(self) -> "pandas.DataFrame":
+    def table(self) -> DataFrame:
         """Misfit of every variable in nats per row, with standard errors, and the verdict."""
-        import pandas
-
         columns = ("variable", "shape", "shape_error", "dependence", "dependence_error")
         found = {name: [getattr(one, name) for one in self.variables] for name in columns}
-        return pandas.DataFrame(
+        return data_frame(
             {**found, "verdict": [self.verdict(one.variable) for one in self.variables]}
         )
 
@@ -177,7 +173,7 @@ class Check:
         return bool(gain - error > MATTERS and gain * one.num_rows > evidence)
 
     def _misfits(self, one: VariableCheck) -> list[str]:
-        found = []
+        found: list[str] = []
         if self._counts(one, one.dependence, one.dependence_error):
             found.append(self._dependence_in_words(one))
         if self._counts(one, one.shape, one.shape_error):
@@ -258,15 +254,15 @@ def _peaks_and_tails(one: VariableCheck) -> str:
     return f"{' and '.join(words) or 'have another shape'}, compared with the stated noise"
 
 
-def from_summary(told: Mapping[str, Any]) -> Check:
+def from_summary(summary: Mapping[str, Any]) -> Check:
     """The check that a result keeps in its provenance."""
-    kept = {name: told[name] for name in ("linear", "fixed_spread", "gaussian")}
+    kept = {name: summary[name] for name in ("linear", "fixed_spread", "gaussian")}
     variables: list[dict[str, Any]] = [
         {name: value for name, value in one.items() if name != "verdict"}
         | {"moments": tuple(one["moments"])}
-        for one in told["variables"]
+        for one in summary["variables"]
     ]
-    model, num_rows = told.get("model"), told.get("num_rows")
+    model, num_rows = summary.get("model"), summary.get("num_rows")
     return Check(
         tuple(VariableCheck(**one) for one in variables),
         **kept,
@@ -282,7 +278,7 @@ def averaged(checks: Sequence[Check], num_chains: Sequence[int]) -> Check:
     from the rows, which are the same in all runs, and are averaged too.
     """
     share = np.array(num_chains) / np.sum(num_chains)
-    variables = []
+    variables: list[VariableCheck] = []
     for runs in zip(*(check.variables for check in checks), strict=True):
         worst = max(runs, key=lambda one: one.dependence)
         numbers = ("shape", "shape_error", "dependence", "dependence_error")

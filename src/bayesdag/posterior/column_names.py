@@ -1,16 +1,12 @@
 """Column names: which node a name means, and arrays of nodes as tables with names."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Bool, Float, Shaped
 
 from bayesdag.errors import InputError, did_you_mean
-
-if TYPE_CHECKING:
-    import networkx
-    import pandas
+from bayesdag.posterior.libraries import DataFrame, DiGraph, square_frame
 
 
 def node(names: Sequence[str], name: str) -> int:
@@ -41,26 +37,22 @@ def assignment(
     return mask, numbers
 
 
-def square(names: Sequence[str], matrix: Shaped[np.ndarray, "d d"]) -> "pandas.DataFrame":
+def square(names: Sequence[str], matrix: Shaped[np.ndarray, "d d"]) -> DataFrame:
     """A table of ordered pairs: sources down, targets across."""
-    import pandas
-
-    source = pandas.Index(names, name="source")
-    target = pandas.Index(names, name="target")
-    return pandas.DataFrame(matrix, index=source, columns=target)
+    return square_frame(matrix, names, ("source", "target"))
 
 
 def digraph(
     names: Sequence[str],
     edges: Shaped[np.ndarray, "d d"],
     probability: Float[np.ndarray, "d d"] | None = None,
-) -> "networkx.DiGraph":
+) -> DiGraph:
     """The non-zero entries of `edges` as a networkx graph, each with its `probability`."""
     import networkx
 
-    graph = networkx.DiGraph()
+    graph: DiGraph = networkx.DiGraph()
     graph.add_nodes_from(names)
     for i, j in np.argwhere(np.asarray(edges) != 0):
         known = {} if probability is None else {"probability": float(probability[i, j])}
-        graph.add_edge(names[i], names[j], **known)
+        graph.add_edge(names[int(i)], names[int(j)], **known)
     return graph

@@ -14,7 +14,7 @@ import os
 import struct
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from bayesdag.errors import FileFormatError
 
@@ -43,9 +43,9 @@ class Content:
 
 def pack(document: bytes | memoryview, index: dict[str, Any]) -> bytes:
     """A result file's bytes; equal content gives equal bytes."""
-    told = json.dumps(index, sort_keys=True, separators=(",", ":")).encode()
-    footer = _FOOTER.pack(_MAGIC, FORMAT, len(document), len(told))
-    body = b"".join((document, told, footer))
+    listing = json.dumps(index, sort_keys=True, separators=(",", ":")).encode()
+    footer = _FOOTER.pack(_MAGIC, FORMAT, len(document), len(listing))
+    body = b"".join((document, listing, footer))
     return body + hashlib.sha256(body).digest()
 
 
@@ -68,7 +68,7 @@ def unpack(content: bytes) -> Content:
     """The parts of a file's bytes, once everything that can be checked is as it was written."""
     view = memoryview(content)
     form, num_document, num_index = _footer(view)
-    if hashlib.sha256(view[:-_DIGEST]).digest() != view[-_DIGEST:]:
+    if hashlib.sha256(view[:-_DIGEST]).digest() != bytes(view[-_DIGEST:]):
         raise FileFormatError("it was changed after it was written: its checksum is wrong")
     index = _json(view[num_document : num_document + num_index])
     if form != FORMAT:
@@ -92,7 +92,7 @@ def _footer(view: memoryview) -> tuple[int, int, int]:
     """Format and lengths, once they fit the signatures and the size."""
     if len(view) < len(_SIGNATURE) + _END:
         raise FileFormatError(f"it has only {len(view)} bytes")
-    if view[: len(_SIGNATURE)] != _SIGNATURE:
+    if bytes(view[: len(_SIGNATURE)]) != _SIGNATURE:
         raise FileFormatError("it does not start like a netCDF-4 file; another program made it")
     magic, form, num_document, num_index = _FOOTER.unpack(view[-_END:-_DIGEST])
     if magic != _MAGIC:
@@ -112,7 +112,7 @@ def _json(text: memoryview) -> dict[str, Any]:
         raise FileFormatError("its index cannot be read") from error
     if not isinstance(index, dict):
         raise FileFormatError("its index is not a mapping")
-    return index
+    return cast(dict[str, Any], index)
 
 
 def _other_format(form: int, version: str) -> FileFormatError:

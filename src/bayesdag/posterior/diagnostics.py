@@ -11,7 +11,7 @@ compared within each member only, since members are meant to differ.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -26,10 +26,8 @@ from bayesdag.posterior.chain_comparison import (
     compare,
     outliers,
 )
+from bayesdag.posterior.libraries import DataFrame, data_frame
 from bayesdag.types import Draws, Weights
-
-if TYPE_CHECKING:
-    import pandas
 
 ESS_LIMIT = 100.0  # then a probability of one half is known to 0.05
 RARE = 0.02  # edges nearer to 0 or 1 change too seldom for an R-hat
@@ -103,15 +101,13 @@ class Diagnostics:
         said = [*self._verdict_on_chains(), *self._verdict_on_weights()]
         return " ".join([*said, *self._verdict_on_search()])
 
-    def table(self, top: int = 12) -> "pandas.DataFrame":
+    def table(self, top: int = 12) -> DataFrame:
         """The watched quantities: statistics, then the worst of the rest."""
-        import pandas
-
         first = [q for q in self.quantities if q.kind == "stat" and not self.members]
         rest = sorted((q for q in self.quantities if q not in first), key=_badness)
         shown = [*first, *rest][:top]
         columns = {"quantity": "name", "rhat": "rhat", "ess": "ess", "state": "state"}
-        return pandas.DataFrame(
+        return data_frame(
             {title: [getattr(q, field) for q in shown] for title, field in columns.items()}
         )
 
@@ -273,12 +269,13 @@ def _diagnose_members(
     names: Sequence[str],
     members: Sequence[Mapping[str, Any]],
 ) -> Diagnostics:
-    parts, start = [], 0
+    parts: list[tuple[str, Diagnostics]] = []
+    start = 0
     for one in members:
         own = slice(start, start + one["num_chains"])
         start = own.stop
-        told = {name: values[own] for name, values in stats.items()}
-        found = diagnose(graphs[own], weights[own], told, names, one["independent"])
+        own_stats = {name: values[own] for name, values in stats.items()}
+        found = diagnose(graphs[own], weights[own], own_stats, names, one["independent"])
         parts.append((one["name"], found))
     return Diagnostics(
         num_chains=graphs.shape[0],

@@ -1,11 +1,11 @@
 """Whether a document, read from a file of anyone, can be a posterior at all.
 
-A checksum tells damage, not intent: whoever writes the file writes the checksum, too. So
+A checksum detects damage, not intent: whoever writes the file writes the checksum, too. So
 everything that questions rely on is looked at once, before the first of them is asked.
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -36,28 +36,29 @@ _PROVENANCE = {
 
 def check_names(names: Any) -> tuple[str, ...]:
     """Column names: some, different, and text."""
-    texts = isinstance(names, list) and all(isinstance(n, str) for n in names)
-    if not texts or not names or len(set(names)) != len(names):
+    texts = [n for n in _list_of(names) if isinstance(n, str)]
+    if not texts or len(set(texts)) != len(names):
         raise FileFormatError("its columns have no names, or two have the same")
-    if max(map(len, names)) > _MAX_NAME:
+    if max(map(len, texts)) > _MAX_NAME:
         raise FileFormatError(f"a column's name is longer than {_MAX_NAME} letters")
-    return tuple(names)
+    return tuple(texts)
 
 
 def check_attributes(attributes: Any) -> dict[str, Any]:
     """Plain data about the fit: mappings that are not too deep, of the types that are used."""
     wanted = ("provenance", "summary", "mechanism", "noise")
-    if not isinstance(attributes, dict) or attributes.keys() != set(wanted):
+    found = cast(dict[str, Any], attributes) if isinstance(attributes, dict) else {}
+    if found.keys() != set(wanted):
         raise FileFormatError("it does not say what was fitted, and how")
-    if not all(isinstance(attributes[name], dict) for name in wanted):
+    if not all(isinstance(found[name], dict) for name in wanted):
         raise FileFormatError("what it says of the fit is not a mapping")
-    _refuse_depth(attributes)
+    _refuse_depth(found)
+    provenance: dict[str, Any] = found["provenance"]
     for name, kind in _PROVENANCE.items():
-        value = attributes["provenance"].get(name)
-        if name in attributes["provenance"] and not isinstance(value, kind):
+        if name in provenance and not isinstance(provenance[name], kind):
             raise FileFormatError(f"its provenance has a {name} of another type")
-    _refuse_lists(attributes["provenance"])
-    return attributes
+    _refuse_lists(provenance)
+    return found
 
 
 def check_graphs(graphs: np.ndarray, d: int) -> None:
@@ -114,16 +115,20 @@ def _refuse_lists(provenance: Mapping[str, Any]) -> None:
     if not all(isinstance(note, str) for note in provenance.get("notes", [])):
         raise FileFormatError("its notes are not text")
     seeds = provenance.get("seed", [])
-    seeds = seeds if isinstance(seeds, list) else [seeds]
-    if not all(type(seed) is int for seed in seeds):
+    if not all(type(s) is int for s in (_list_of(seeds) if isinstance(seeds, list) else [seeds])):
         raise FileFormatError("its seed is not a whole number")
+
+
+def _list_of(value: Any) -> list[Any]:
+    """A list as it is, and nothing of anything else."""
+    return cast(list[Any], value) if isinstance(value, list) else []
 
 
 def _refuse_depth(value: Any) -> None:
     """Walked level by level: a recursion would end in the depth it is meant to find."""
-    level = [value]
+    level: list[Any] = [value]
     for _ in range(_MAX_DEPTH):
-        inner = [item.values() if isinstance(item, dict) else item for item in level]
+        inner: list[Any] = [item.values() if isinstance(item, dict) else item for item in level]
         level = [x for items in inner for x in items if isinstance(x, dict | list)]
         if not level:
             return

@@ -9,11 +9,11 @@ from functools import partial
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from bayesdag.model.scm import SCM
+from bayesdag.posterior.libraries import compiled, jnp, lax
 from bayesdag.posterior.simulation import Ensemble
 from bayesdag.random import generator
 from bayesdag.types import Array, Key, Params
@@ -49,7 +49,7 @@ def lost_log_likelihood(
     """Log likelihood that n rows lose when the cause of an edge is not looked at, in nats.
 
     n/2 log(1 + Var(f(x) - f(x̂)) / Var(noise)), where x̂ has, in place of the cause, what the
-    other parents tell of it linearly. For linear functions and Gaussian noise this is the log
+    other parents predict of it linearly. For linear functions and Gaussian noise this is the log
     likelihood ratio; for others an approximation. The mean over a few draws that have the edge.
 
     Args:
@@ -71,7 +71,7 @@ def lost_log_likelihood(
     return np.where(seen > 0, total / np.maximum(seen, 1), np.nan)
 
 
-@partial(jax.jit, static_argnames=("model",))
+@compiled("model")
 def _variance_ratios(
     keys: Array,
     params: Params,
@@ -87,9 +87,9 @@ def _variance_ratios(
         key, theta, graph = draw
         noise = model.noise.sample(theta["noise"], key, (NUM_ROWS, graph.shape[0]))
         x = model.predict(theta, graph, noise, *contexts)
-        return jax.lax.map(lambda edge: _ratio(model, theta, graph, x, noise, edge), edges)
+        return lax.map(partial(_ratio, model, theta, graph, x, noise), edges)
 
-    return jax.lax.map(one, (keys, params, graphs))
+    return lax.map(one, (keys, params, graphs))
 
 
 def _ratio(

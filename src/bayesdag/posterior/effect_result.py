@@ -1,16 +1,14 @@
 """Answers about interventions: draws, and what they say about size, sign and uncertainty."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from bayesdag.posterior import estimates
+from bayesdag.posterior.libraries import DataFrame, data_frame
 from bayesdag.types import Weights
-
-if TYPE_CHECKING:
-    import pandas
 
 FEWEST_REPLICATED = 0.2
 
@@ -21,10 +19,10 @@ class VarianceSplit(NamedTuple):
     Var(effect) = Var(E[effect | structure]) + E[Var(effect | structure)].
 
     Attributes:
-        structural: the first term, which graph; NaN where it cannot be told.
-        parametric: the second term, which function; NaN where it cannot be told.
+        structural: the first term, which graph; NaN where it cannot be estimated.
+        parametric: the second term, which function; NaN where it cannot be estimated.
         replicated: fraction of the draws with a path whose structure was drawn repeatedly.
-            Only these tell the terms apart, and the others are assumed to be like them;
+            Only these separate the terms, and the others are assumed to be like them;
             below a fifth nothing is claimed.
     """
 
@@ -133,7 +131,8 @@ class Effect:
         prob_path = self._mass(path)
         if not prob_path > 0:
             return VarianceSplit(0.0, 0.0, 1.0)
-        within, mass = [], []
+        within: list[float] = []
+        mass: list[float] = []
         for number in np.unique(self.structure[path]):
             members = (self.structure == number) & (self.weights > 0)
             if members.sum() > 1:
@@ -146,7 +145,7 @@ class Effect:
         return VarianceSplit(total - parametric, parametric, replicated)
 
     def summary(self, prob: float = 0.95) -> dict[str, Any]:
-        """Everything above as plain data; what cannot be told is None."""
+        """Everything above as plain data; what cannot be estimated is None."""
         low, high = self.hdi(prob)
         split = self.variance
         return {
@@ -169,10 +168,8 @@ class Effect:
             "replicated": split.replicated,
         }
 
-    def table(self, prob: float = 0.95) -> "pandas.DataFrame":
+    def table(self, prob: float = 0.95) -> DataFrame:
         """The summary in words and numbers, one row per quantity."""
-        import pandas
-
         facts = self.summary(prob)
         low, high = self.values
         rows = {
@@ -188,7 +185,7 @@ class Effect:
             "P(graph with the opposite sign | path)": facts["sign_flips"],
         }
         title = f"{self.cause} from {low:g} to {high:g}"
-        return pandas.DataFrame({"quantity": list(rows), title: list(rows.values())})
+        return data_frame({"quantity": list(rows), title: list(rows.values())})
 
     def _mass(self, which: Bool[np.ndarray, "chain draw"]) -> float:
         return min(float(self.weights[which].sum()), 1.0)  # the sum may exceed 1 by rounding
@@ -233,19 +230,15 @@ class Counterfactual:
             f"Counterfactual of {rows} rows, {chains * draws} draws: means over rows {listed}{more}"
         )
 
-    def mean(self) -> "pandas.DataFrame":
+    def mean(self) -> DataFrame:
         """Posterior mean of every cell."""
-        import pandas
+        return data_frame(estimates.mean(self.draws, self.weights), self.names)
 
-        return pandas.DataFrame(estimates.mean(self.draws, self.weights), columns=list(self.names))
-
-    def hdi(self, prob: float = 0.95) -> tuple["pandas.DataFrame", "pandas.DataFrame"]:
+    def hdi(self, prob: float = 0.95) -> tuple[DataFrame, DataFrame]:
         """Lower and upper ends of highest-density intervals that hold `prob`."""
-        import pandas
-
         ends = np.empty((2, *self.draws.shape[2:]))
         for row, column in np.ndindex(*self.draws.shape[2:]):
             cell = self.draws[:, :, row, column]
             ends[:, row, column] = estimates.highest_density_interval(cell, self.weights, prob)
-        low, high = (pandas.DataFrame(end, columns=list(self.names)) for end in ends)
+        low, high = (data_frame(end, self.names) for end in ends)
         return low, high

@@ -8,7 +8,7 @@ original units of the data.
 import warnings
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax
 import numpy as np
@@ -23,12 +23,10 @@ from bayesdag.posterior.arguments import check_count, check_reach
 from bayesdag.posterior.contexts import Contexts
 from bayesdag.posterior.effect_result import Counterfactual, Effect
 from bayesdag.posterior.levels import Columns, usual_levels, warn_outside_range
+from bayesdag.posterior.libraries import DataFrame, data_frame
 from bayesdag.posterior.simulation import Ensemble
 from bayesdag.random import generator
 from bayesdag.types import Draws, Key
-
-if TYPE_CHECKING:
-    import pandas
 
 Numbers = Mapping[str, float | int]
 FEW_ROWS = 50
@@ -139,12 +137,8 @@ def carriers(graphs: Draws, cause: int, outcome: int) -> Int[np.ndarray, "chain 
     return numbers[kind][index]
 
 
-def sample(
-    key: Key, ensemble: Ensemble, num_rows: int, do: Numbers | None = None
-) -> "pandas.DataFrame":
+def sample(key: Key, ensemble: Ensemble, num_rows: int, do: Numbers | None = None) -> DataFrame:
     """Rows of the posterior predictive under do(…), each from a draw picked by its weight."""
-    import pandas
-
     scaling = ensemble.model.scaling
     check_count("num_rows", num_rows)
     mask, numbers = _assigned(ensemble, do)
@@ -163,7 +157,7 @@ def sample(
     rows[:, mask] = numbers[mask]
     if ensemble.contexts:
         rows[:, ensemble.contexts.mask] = np.round(rows[:, ensemble.contexts.mask])
-    return pandas.DataFrame(rows, columns=list(ensemble.names))
+    return data_frame(rows, ensemble.names)
 
 
 def counterfactual(ensemble: Ensemble, rows: Any, do: Numbers) -> Counterfactual:
@@ -184,7 +178,7 @@ def counterfactual(ensemble: Ensemble, rows: Any, do: Numbers) -> Counterfactual
     run = partial(
         many.counterfactual_rows,
         model=ensemble.engine,
-        x=np.float32(scaling.apply(values)),
+        x=scaling.apply(values).astype(np.float32),
         do_mask=mask,
         do_values=_engine_units(ensemble, do),
     )
@@ -315,7 +309,7 @@ def _observed_rows(
             f"of the posterior: {', '.join(names)}"
         )
     try:
-        values = table[list(names)].to_numpy(dtype=float)
+        values = np.asarray(table[list(names)], dtype=float)
     except (ValueError, TypeError) as error:
         raise InputError(f"the rows hold something that is not a number: {error}") from error
     if not np.isfinite(values).all():

@@ -10,6 +10,7 @@ from jaxtyping import Float, Int8, Shaped
 
 from bayesdag import graphs as graph_facts
 from bayesdag.posterior.arguments import check_interval_probability
+from bayesdag.posterior.libraries import arviz_statistics
 from bayesdag.types import Array, Draws, Weights
 
 Values = Shaped[np.ndarray, "chain draw *rest"]
@@ -99,11 +100,9 @@ def autocorrelated_size(
     values: Float[np.ndarray, "chain draw k"], how: str = "mean"
 ) -> Float[np.ndarray, " k"]:
     """ArviZ's effective sample size of quantities that vary: for the mean, or the bulk."""
-    from arviz_stats.base.array import array_stats
-
     if values.shape[2] == 0:
         return np.zeros(0)
-    return np.asarray(array_stats.ess(values, chain_axis=0, draw_axis=1, method=how))
+    return np.asarray(arviz_statistics().ess(values, chain_axis=0, draw_axis=1, method=how))
 
 
 def highest_density_interval(
@@ -113,8 +112,6 @@ def highest_density_interval(
 
     Weighted draws are first turned into as many equally weighted ones, their quantiles.
     """
-    from arviz_stats.base.array import array_stats
-
     check_interval_probability("prob", prob)
     flat, mass = values.reshape(-1), weights.reshape(-1)
     if np.ptp(mass) > 1e-12:
@@ -122,7 +119,7 @@ def highest_density_interval(
         levels = (np.arange(4 * flat.size) + 0.5) / (4 * flat.size)
         below = np.searchsorted(np.cumsum(mass[order]), levels)
         flat = flat[order][np.minimum(below, flat.size - 1)]
-    low, high = np.asarray(array_stats.hdi(flat, prob=prob, axis=0))
+    low, high = np.asarray(arviz_statistics().hdi(flat, prob=prob, axis=0))
     return float(low), float(high)
 
 

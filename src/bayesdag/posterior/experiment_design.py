@@ -1,18 +1,16 @@
 """Which variable to set next, to learn most about the graph, an edge or an effect.
 
 For every candidate, draws from the posterior take turns in being the truth: each simulates
-the rows of an experiment, and `information_gain` tells how much surer they would make one on
+the rows of an experiment, and `information_gain` estimates what they would teach on
 average: the fall in entropy of a discrete question (in nats), or half the logarithm of the
-fall in variance of an effect. Bounds from both sides tell how far the draws can know it.
+fall in variance of an effect. Bounds from both sides say how far the draws can know it.
 """
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Bool, Float, Int, Shaped
 
@@ -24,11 +22,17 @@ from bayesdag.posterior import simulation as many
 from bayesdag.posterior.arguments import check_count
 from bayesdag.posterior.effect_result import Effect
 from bayesdag.posterior.information_gain import NO_UNCERTAINTY, Gain, Hypotheses
+from bayesdag.posterior.libraries import (
+    DataFrame,
+    column,
+    compiled,
+    data_frame,
+    jnp,
+    lax,
+    rows_in_order,
+)
 from bayesdag.posterior.simulation import Ensemble
 from bayesdag.types import Array, Key, Params
-
-if TYPE_CHECKING:
-    import pandas
 
 About = Effect | Sequence[str] | None
 Levels = Mapping[str, Sequence[float | int]]
@@ -47,7 +51,7 @@ def next_experiment(
     num_rows: int = 10,
     num_draws: int = 1000,
     num_experiments: int = 64,
-) -> "pandas.DataFrame":
+) -> DataFrame:
     """Single-variable interventions, best first by expected gain per cost.
 
     Only observing as many rows stands among them for comparison. `low` and `high` bound the
@@ -79,7 +83,7 @@ def next_experiment(
     which, hypotheses = _hypotheses(ensemble, about, num_draws, num_experiments)
     answers = _question(ensemble, about).reshape(-1)[which]
     own = _own_functions(ensemble, about, which)
-    found = []
+    found: list[Gain] = []
     for node in [*nodes, None]:
         plan = _plan(ensemble, node, levels, num_rows)
         terms = partial(_log_terms, key, ensemble, which, hypotheses.truths, *plan)
@@ -88,12 +92,8 @@ def next_experiment(
     return _ranked([*chosen, NOTHING], found, prices)
 
 
-def _ranked(
-    labels: Sequence[str], found: Sequence[Gain], prices: Sequence[float]
-) -> "pandas.DataFrame":
-    import pandas
-
-    table = pandas.DataFrame(
+def _ranked(labels: Sequence[str], found: Sequence[Gain], prices: Sequence[float]) -> DataFrame:
+    table = data_frame(
         {
             "set": labels,
             "gain": [gain.value for gain in found],
@@ -105,8 +105,8 @@ def _ranked(
         }
     )
     table["gain per cost"] = table["gain"] / table["cost"]
-    order = np.argsort(-np.round(table["gain per cost"].to_numpy(), 12), kind="stable")
-    return table.iloc[order].reset_index(drop=True)
+    per_cost = column(table, "gain per cost")
+    return rows_in_order(table, np.argsort(-np.round(per_cost, 12), kind="stable"))
 
 
 def _gain(
@@ -183,7 +183,7 @@ def _refuse_overflow(
         )
 
 
-@partial(jax.jit, static_argnames=("model",))
+@compiled("model")
 def _simulated(
     keys: Array, params: Params, graphs: Array, *, model: SCM, do_mask: Array, do_values: Array
 ) -> Float[Array, "e n d"]:
@@ -191,10 +191,10 @@ def _simulated(
         key, theta, graph = draw
         return model.sample(theta, key, graph, do_values.shape[0], do_mask, do_values)
 
-    return jax.lax.map(one, (keys, params, graphs), batch_size=16)
+    return lax.map(one, (keys, params, graphs), batch_size=16)
 
 
-@partial(jax.jit, static_argnames=("model", "num_rows"))
+@compiled("model", "num_rows")
 def _node_log_likelihood(
     params: Params, graphs: Array, *, model: SCM, x: Array, do_mask: Array, num_rows: int
 ) -> Float[Array, "s e d"]:
@@ -202,7 +202,7 @@ def _node_log_likelihood(
         terms = jnp.where(do_mask[None, :], 0.0, model.log_terms(*draw, x))
         return terms.reshape(-1, num_rows, x.shape[1]).sum(axis=1)
 
-    return jax.lax.map(one, (params, graphs), batch_size=4)
+    return lax.map(one, (params, graphs), batch_size=4)
 
 
 def _question(ensemble: Ensemble, about: About) -> Shaped[np.ndarray, "chain draw"]:
@@ -267,8 +267,9 @@ def _hypotheses(
 
 def _spread(weights: Float[np.ndarray, " s"], num: int) -> Int[np.ndarray, " k"]:
     """`num` draws at equal steps of the cumulative weight."""
-    levels = (np.arange(num) + 0.5) / num * weights.sum()
-    return np.minimum(np.searchsorted(np.cumsum(weights), levels), len(weights) - 1)
+    levels = (np.arange(num) + 0.5) / num * float(weights.sum())
+    places: np.ndarray = np.cumsum(weights).searchsorted(levels)
+    return np.minimum(places, len(weights) - 1)
 
 
 def _variables(ensemble: Ensemble) -> list[str]:
@@ -325,7 +326,7 @@ def _warn_if_far_apart(
     used = len(hypotheses.weights)
     more = "raise num_draws" if num_available > used else "fit with more draws"
     warnings.warn(
-        f"{used} draws do not tell how much the experiments would say: the expected gain of "
+        f"{used} draws are too few to know the gain of the experiments: the expected gain of "
         f"{labels[worst]!r} lies between {found[worst].low:.2g} and {found[worst].high:.2g} "
         f"nats; {more}, or plan fewer rows (num_rows)",
         BayesdagWarning,

@@ -9,54 +9,53 @@ import csv
 import io
 import re
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import Any, cast
 
 import numpy as np
 from jaxtyping import Float, Int, Shaped
 
 from bayesdag.errors import InputError
 from bayesdag.posterior import column_names
+from bayesdag.posterior.libraries import DiGraph
 from bayesdag.text import printable
-
-if TYPE_CHECKING:
-    import networkx
 
 # Beginnings of a cell that a spreadsheet computes, or that our own apostrophe could hide.
 COMPUTED = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20", "'")
 _XML_CHARACTER = re.compile("[\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def text(graph: "networkx.DiGraph", kind: str) -> str:
+def text(graph: DiGraph, kind: str) -> str:
     """The graph in one of the formats of `FORMATS`."""
     if kind not in FORMATS:
         raise InputError(f"no format is called {kind!r}; there are: {', '.join(FORMATS)}")
     return FORMATS[kind](graph)
 
 
-def to_dot(graph: "networkx.DiGraph") -> str:
+def to_dot(graph: DiGraph) -> str:
     """Graphviz; edges are labelled with their probability and as dark as it is high."""
-    lines, graph = ["digraph {"], _relabelled(graph, printable)
+    graph = _relabelled(graph, printable)
+    lines = ["digraph {"]
     lines += [f"  {_quoted(node)};" for node in graph.nodes]
     for source, target, facts in graph.edges(data=True):
         lines.append(f"  {_quoted(source)} -> {_quoted(target)}{_dot_attributes(facts)};")
     return "\n".join([*lines, "}"]) + "\n"
 
 
-def to_graphml(graph: "networkx.DiGraph") -> str:
+def to_graphml(graph: DiGraph) -> str:
     """GraphML, for yEd, Gephi and Cytoscape."""
     import networkx
 
-    return "\n".join(networkx.generate_graphml(_relabelled(graph, _xml_text))) + "\n"
+    return "\n".join(cast(Any, networkx).generate_graphml(_relabelled(graph, _xml_text))) + "\n"
 
 
-def to_gml(graph: "networkx.DiGraph") -> str:
+def to_gml(graph: DiGraph) -> str:
     """GML, which DoWhy takes as the `graph` of a CausalModel."""
     import networkx
 
-    return "\n".join(networkx.generate_gml(graph)) + "\n"
+    return "\n".join(cast(Any, networkx).generate_gml(graph)) + "\n"
 
 
-def to_csv(graph: "networkx.DiGraph") -> str:
+def to_csv(graph: DiGraph) -> str:
     """One line per edge: source, target, probability; safe to open in a spreadsheet.
 
     A spreadsheet computes a cell that begins with =, +, - or @. Such a name, and one that
@@ -70,18 +69,23 @@ def to_csv(graph: "networkx.DiGraph") -> str:
     return out.getvalue()
 
 
-def from_csv(text: str) -> "networkx.DiGraph":
+def from_csv(text: str) -> DiGraph:
     """The graph of a text that `to_csv` wrote; variables without an edge are not in it."""
     import networkx
 
-    graph = networkx.DiGraph()
+    graph: DiGraph = networkx.DiGraph()
     for source, target, probability in list(csv.reader(io.StringIO(text, newline="")))[1:]:
         ends = (name.removeprefix("'") for name in (source, target))
         graph.add_edge(*ends, probability=float(probability))
     return graph
 
 
-FORMATS = {"dot": to_dot, "graphml": to_graphml, "gml": to_gml, "csv": to_csv}
+FORMATS: dict[str, Callable[[DiGraph], str]] = {
+    "dot": to_dot,
+    "graphml": to_graphml,
+    "gml": to_gml,
+    "csv": to_csv,
+}
 
 
 def to_lingam(weights: Shaped[np.ndarray, "d d"]) -> Shaped[np.ndarray, "d d"]:
@@ -120,7 +124,7 @@ def from_causallearn(matrix: Shaped[np.ndarray, "d d"]) -> Int[np.ndarray, "d d"
 
 def weighted_graphs(
     names: Sequence[str], graphs: Shaped[np.ndarray, "u d d"], mass: Float[np.ndarray, " u"]
-) -> list[tuple["networkx.DiGraph", float]]:
+) -> list[tuple[DiGraph, float]]:
     """Different graphs with their probabilities: one analysis each, averaged by mass."""
     return [
         (column_names.digraph(names, graph), float(m))
@@ -137,7 +141,7 @@ def _xml_text(name: str) -> str:
     return "".join(c if _XML_CHARACTER.match(c) else printable(c) for c in name)
 
 
-def _relabelled(graph: "networkx.DiGraph", shown: Callable[[str], str]) -> "networkx.DiGraph":
+def _relabelled(graph: DiGraph, shown: Callable[[str], str]) -> DiGraph:
     """The graph with its names as `shown`; names that would become equal stay different."""
     import networkx
 
@@ -155,9 +159,9 @@ def _quoted(name: str) -> str:
     return f'"{escaped}"'
 
 
-def _dot_attributes(facts: dict) -> str:
+def _dot_attributes(facts: dict[str, Any]) -> str:
     if "probability" not in facts:
         return ""
-    probability = facts["probability"]
+    probability = float(facts["probability"])
     shade = round(100 * (1 - probability))
     return f' [label="{probability:.2f}", color="gray{min(shade, 80)}"]'

@@ -8,7 +8,6 @@ with an error of zero.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from textwrap import shorten
-from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Bool, Float, Int, Int8
@@ -17,12 +16,9 @@ from bayesdag import graphs as graph_facts
 from bayesdag.posterior import column_names, estimates
 from bayesdag.posterior.arguments import check_count, check_probability
 from bayesdag.posterior.estimates import Estimate
+from bayesdag.posterior.libraries import DataFrame, DiGraph, data_frame
 from bayesdag.text import printable
 from bayesdag.types import Draws, Weights
-
-if TYPE_CHECKING:
-    import networkx
-    import pandas
 
 Matrix = Float[np.ndarray, "d d"]
 Marginals = Mapping[str, Matrix] | None
@@ -48,7 +44,7 @@ def edge_table(
     *,
     variable: str | None = None,
     evidence: Matrix | None = None,
-) -> "pandas.DataFrame":
+) -> DataFrame:
     """Ordered pairs with the probability of their edge, the `top` most probable first.
 
     Column `reversed` is the probability of the opposite direction; what is left to one is
@@ -58,8 +54,6 @@ def edge_table(
         variable: only edges into and out of this one.
         evidence: for edges of equal probability, which of them come first: those with more.
     """
-    import pandas
-
     if top is not None:
         check_count("top", top, least=0)
     probability = edge_probabilities(graphs, weights, marginals).value
@@ -73,7 +67,7 @@ def edge_table(
     table["reversed"] = probability[j, i]
     if evidence is not None:
         table["evidence"] = evidence[i, j]
-    return pandas.DataFrame(table)
+    return data_frame(table)
 
 
 def ranked_pairs(
@@ -114,7 +108,7 @@ def pair_table(
     *,
     headings: tuple[str, str] = ("cause", "effect"),
     symmetric: bool = False,
-) -> "pandas.DataFrame":
+) -> DataFrame:
     """Possible pairs of variables with a probability, the most probable first.
 
     Args:
@@ -122,8 +116,6 @@ def pair_table(
         symmetric: whether order means nothing; each pair is then listed once, with `variable`
             first.
     """
-    import pandas
-
     if top is not None:
         check_count("top", top, least=0)
     i, j = ranked_pairs(probability, names, variable)
@@ -132,7 +124,7 @@ def pair_table(
         kept &= i < j if variable is None else i == column_names.node(names, variable)
     i, j, column = i[kept][:top], j[kept][:top], np.asarray(names, dtype=object)
     columns = {headings[0]: column[i], headings[1]: column[j], "probability": probability[i, j]}
-    return pandas.DataFrame(columns)
+    return data_frame(columns)
 
 
 def path_probabilities(
@@ -155,32 +147,30 @@ def markov_blanket_probabilities(
 
 def v_structures(
     graphs: Draws, weights: Weights, names: Sequence[str], at_least: float | int = 0.05
-) -> "pandas.DataFrame":
+) -> DataFrame:
     """Colliders left -> middle <- right of unlinked causes, with their probability.
 
     Those below `at_least` are left out: a posterior over dense graphs has very many.
     """
-    import pandas
-
     check_probability("at_least", at_least)
     different = estimates.distinct(graphs, weights)
     holders: dict[tuple[int, int, int], list[int]] = {}
     for place, graph in enumerate(different.graphs):
         for triple in graph_facts.v_structures(graph):
             holders.setdefault(triple, []).append(place)
-    rows = []
+    rows: list[tuple[str | float, ...]] = []
     for triple, places in holders.items():
         if different.mass[places].sum() >= at_least:
             has = np.zeros(len(different.mass), dtype=bool)
             has[places] = True
             found = estimates.probability(has[different.index], weights, with_error=True)
             rows.append((*(names[i] for i in triple), float(found.value), float(found.error)))
-    table = pandas.DataFrame(rows, columns=["left", "middle", "right", "probability", "error"])
+    table = data_frame(rows, ["left", "middle", "right", "probability", "error"])
     return table.sort_values("probability", ascending=False, kind="stable", ignore_index=True)
 
 
 def probability(
-    predicate: Callable[["networkx.DiGraph"], bool],
+    predicate: Callable[[DiGraph], bool],
     graphs: Draws,
     weights: Weights,
     names: Sequence[str],
@@ -221,11 +211,9 @@ class EquivalenceClasses:
         heading = f"EquivalenceClasses: {len(self.mass)} of {len(self.names)} variables"
         return "\n  ".join([heading, *shown, *more])
 
-    def table(self) -> "pandas.DataFrame":
+    def table(self) -> DataFrame:
         """One row a class: mass, members drawn, and its edges in words."""
-        import pandas
-
-        return pandas.DataFrame(
+        return data_frame(
             {
                 "probability": self.mass,
                 "graphs": self.num_graphs,
@@ -233,7 +221,7 @@ class EquivalenceClasses:
             }
         )
 
-    def compelled(self) -> "pandas.DataFrame":
+    def compelled(self) -> DataFrame:
         """P(i -> j and every member of the class has that direction).
 
         What the independences decide. The rest of an edge's probability was chosen among
@@ -325,7 +313,7 @@ def _best_order(gain: Matrix) -> Bool[np.ndarray, "d d"]:
     from them.
     """
     d = len(gain)
-    member = (np.arange(2**d)[:, None] >> np.arange(d)) & 1
+    member: np.ndarray = np.right_shift.outer(np.arange(1 << d), np.arange(d)) & 1
     entering = member @ gain  # (set, node)
     best, last = np.full(2**d, -np.inf), np.zeros(2**d, dtype=int)
     best[0] = 0.0
@@ -347,7 +335,7 @@ def _greedy(gain: Matrix) -> Bool[np.ndarray, "d d"]:
     reach = np.eye(len(gain), dtype=bool)
     chosen = np.zeros(gain.shape, dtype=bool)
     for flat in np.argsort(-gain, axis=None, kind="stable")[: int((gain > 0).sum())]:
-        i, j = np.unravel_index(flat, gain.shape)
+        i, j = divmod(int(flat), len(gain))
         if not reach[j, i]:
             chosen[i, j] = True
             reach |= reach[:, [i]] & reach[[j], :]

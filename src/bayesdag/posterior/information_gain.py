@@ -37,7 +37,7 @@ Evidence = Float[np.ndarray, "e s"]
 
 
 class Gain(NamedTuple):
-    """What an experiment is expected to tell.
+    """Expected information gain of an experiment.
 
     Attributes:
         value: expected gain in nats.

@@ -7,7 +7,7 @@ answers to different questions, and is refused with the difference named.
 import dataclasses
 import json
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import jax
 import numpy as np
@@ -56,7 +56,7 @@ def chained(posteriors: Sequence[Posterior]) -> Posterior:
 def _stacked(*leaves: np.ndarray) -> np.ndarray:
     """Along the chains; where runs left room for fewer parents, zeros fill it up."""
     widest = np.max([leaf.shape[1:] for leaf in leaves], axis=0)
-    filled = []
+    filled: list[np.ndarray] = []
     for leaf in leaves:
         missing = [(0, 0), *((0, int(w - s)) for w, s in zip(widest, leaf.shape[1:], strict=True))]
         filled.append(np.pad(leaf, missing))
@@ -96,14 +96,15 @@ def _words(name: str, mine: Any, its: Any) -> str:
     if name == "data_hash":
         return "their data"
     if isinstance(mine, dict) and isinstance(its, dict):
-        keys = sorted(k for k in mine.keys() | its.keys() if mine.get(k) != its.get(k))
-        return f"{name}: " + ", ".join(f"{k} ({mine.get(k)!r}, {its.get(k)!r})" for k in keys)
+        one, other = cast(dict[str, Any], mine), cast(dict[str, Any], its)
+        keys = sorted(k for k in one.keys() | other.keys() if one.get(k) != other.get(k))
+        return f"{name}: " + ", ".join(f"{k} ({one.get(k)!r}, {other.get(k)!r})" for k in keys)
     return f"{name} ({mine!r}, {its!r})"
 
 
 def _seeds(posterior: Posterior) -> list[int]:
-    seed = posterior.provenance.get("seed", 0)
-    return list(seed) if isinstance(seed, list | tuple) else [seed]
+    seed: Any = posterior.provenance.get("seed", 0)
+    return [*seed] if isinstance(seed, list | tuple) else [seed]
 
 
 def _provenance(posteriors: Sequence[Posterior], seeds: list[int]) -> dict[str, Any]:
@@ -113,21 +114,21 @@ def _provenance(posteriors: Sequence[Posterior], seeds: list[int]) -> dict[str, 
     if len(versions) > 1:
         notes.append(f"merged from runs of versions {', '.join(versions)}")
     kept = {*_SAME, "version", "independent", "environments", "environment_model"}
-    told = {key: value for key, value in first.items() if key in kept}
-    told |= {"seed": seeds, "merged": len(posteriors), "notes": notes}
+    merged = {key: value for key, value in first.items() if key in kept}
+    merged |= {"seed": seeds, "merged": len(posteriors), "notes": notes}
     if all("members" in p.provenance for p in posteriors):
-        told["members"] = [member for p in posteriors for member in p.provenance["members"]]
+        merged["members"] = [member for p in posteriors for member in p.provenance["members"]]
     checks = [p.checked for p in posteriors if p.checked]
     if len(checks) == len(posteriors):
         sizes = [p.num_chains for p in posteriors]
-        told["check"] = check_result.averaged(checks, sizes).summary()
-    return told
+        merged["check"] = check_result.averaged(checks, sizes).summary()
+    return merged
 
 
 def _marginals(posteriors: Sequence[Posterior], share: np.ndarray) -> dict[str, np.ndarray] | None:
     """Averages of what all runs know; an exact number is the same in each of them."""
     known = [posterior.marginals or {} for posterior in posteriors]
-    common = sorted(set.intersection(*(set(marginals) for marginals in known)))
+    common = sorted(k for k in known[0] if all(k in marginals for marginals in known))
     average = {k: np.average([m[k] for m in known], axis=0, weights=share) for k in common}
     return average or None
 

@@ -48,12 +48,12 @@ class Reasons(NamedTuple):
 
 
 class Dependence(NamedTuple):
-    """What another variable tells of the residuals.
+    """How residuals depend on another variable.
 
     Attributes:
         gain: nats per row, in draws in which that variable is no descendant (0 in the others).
         suspect: its number.
-        on_residual: whether its residuals tell more than its values.
+        on_residual: whether its residuals explain more than its values.
         spread: whether it is the spread of the residuals that depends on it, not their mean.
     """
 
@@ -109,7 +109,8 @@ def reasons_of(x: Float[np.ndarray, "n d"], u: Float[np.ndarray, "s n d"]) -> Re
     hidden common cause, which the values of two causes in one another's shadow would not.
     """
     inner = np.arange(1, NUM_GROUPS) / NUM_GROUPS
-    by_value = [np.searchsorted(np.quantile(column, inner), column) for column in x.T]
+    columns: list[np.ndarray] = list(x.T)
+    by_value = [np.searchsorted(np.quantile(column, inner), column) for column in columns]
     same = np.broadcast_to(np.stack(by_value, axis=1).astype(np.int8), u.shape)
     groups = np.concatenate([same, (u * NUM_GROUPS).astype(np.int8)], axis=2)
     return Reasons(groups, TREND.astype(np.float32)[groups])
@@ -163,14 +164,15 @@ def _cross_fitted(
     counts: Bool[np.ndarray, "f s"],
 ) -> DensityGain:
     """Held-out gain of the density exp(Σ θ_am phi_a(u) psi_m(bin)) / Z(bin)."""
-    num_draws, num_rows = phi.shape[1:]
+    _, num_draws, num_rows = map(int, phi.shape)
     by_row, by_draw = np.zeros(num_rows), np.zeros(num_draws)
     for f in range(NUM_FOLDS):
         train, test = np.flatnonzero(folds != f), np.flatnonzero(folds == f)
         inside = np.eye(len(psi), dtype=phi.dtype)[bins[f][:, train]]
         sums = phi[:, :, train].swapaxes(0, 1) @ inside
         tilt, log_norm = _fit_tilt(sums.swapaxes(1, 2), inside.sum(axis=1), psi)
-        place, held_out = (np.arange(num_draws)[:, None], bins[f][:, test]), phi[:, :, test]
+        rows = np.arange(num_draws).reshape(-1, 1)
+        place, held_out = (rows, bins[f][:, test]), phi[:, :, test]
         gain = sum(tilt[..., a][place] * held_out[a] for a in range(len(phi)))
         gain = (gain - log_norm[place]) * counts[f][:, None]
         by_row[test] = gain.mean(axis=0)
@@ -189,7 +191,8 @@ def _fit_tilt(
     The prior keeps few rows from being described too closely, high degrees above all.
     """
     orders, trends = sums.shape[2], psi.shape[1]
-    precision = np.outer(np.arange(1, orders + 1) ** 2, np.arange(1, trends + 1) ** 2).reshape(-1)
+    by_order, by_trend = ([k * k for k in range(1, n + 1)] for n in (orders, trends))
+    precision = np.outer(by_order, by_trend).reshape(-1)
     theta = np.zeros((len(sums), orders * trends))
     for _ in range(NUM_STEPS):
         slope, curve = _derivatives(theta, sums, counts, psi)

@@ -13,8 +13,8 @@ import numpy as np
 from jaxtyping import Float
 
 from bayesdag import plugins
-from bayesdag.data import Dataset, Scaling, read
-from bayesdag.errors import BayesdagError, FileFormatError, InputError
+from bayesdag.data import Dataset, read
+from bayesdag.errors import InputError
 from bayesdag.model.scm import SCM
 from bayesdag.posterior import (
     adjustment,
@@ -38,13 +38,12 @@ from bayesdag.posterior.diagnostics import Diagnostics
 from bayesdag.posterior.effect_result import Counterfactual, Effect
 from bayesdag.posterior.estimates import Estimate
 from bayesdag.posterior.levels import usual_levels
+from bayesdag.posterior.libraries import DataFrame, DiGraph
 from bayesdag.posterior.simulation import Ensemble
 from bayesdag.random import key_of
-from bayesdag.types import Array, Draws, Params, Weights
+from bayesdag.types import Draws, Params, Weights
 
 if TYPE_CHECKING:
-    import networkx
-    import pandas
     import xarray
 
 Labelled = Any  # a table of ordered pairs, or two: probabilities and their errors
@@ -128,7 +127,7 @@ class Posterior:
             marginals=inner if self.marginals is not None else None,
         )
 
-    def environment_targets(self, with_error: bool = False) -> "pandas.DataFrame":
+    def environment_targets(self, with_error: bool = False) -> DataFrame:
         """What each environment acts on, compared with the reference, most probable first.
 
         `probability` is that of a direct action: a soft intervention, after which the variable
@@ -174,12 +173,12 @@ class Posterior:
             graph_queries.markov_blanket_probabilities(self.graphs, self.weights, with_error)
         )
 
-    def v_structures(self, at_least: float | int = 0.05) -> "pandas.DataFrame":
+    def v_structures(self, at_least: float | int = 0.05) -> DataFrame:
         """Colliders left -> middle <- right of unlinked causes, with their probability."""
         return graph_queries.v_structures(self.graphs, self.weights, self.names, at_least)
 
     def probability(
-        self, predicate: Callable[["networkx.DiGraph"], bool], with_error: bool = False
+        self, predicate: Callable[[DiGraph], bool], with_error: bool = False
     ) -> float | tuple[float, float]:
         """P(predicate), a function of a networkx graph with column names."""
         return _number(
@@ -194,22 +193,22 @@ class Posterior:
         drawn = (self.graphs, self.weights, self.names)
         return graph_queries.equivalence_classes(*drawn, self.contexts.mask)
 
-    def most_probable_graph(self, by: str = "frequency") -> "networkx.DiGraph":
+    def most_probable_graph(self, by: str = "frequency") -> DiGraph:
         """The graph drawn most often, or by="log_joint" the one of the best draw."""
         if by not in {"frequency", "log_joint"}:
             raise InputError(f"by is 'frequency' or 'log_joint', not {by!r}")
         score = self.stats["log_joint"] if by == "log_joint" else None
         return self._digraph(graph_queries.most_probable_graph(self.graphs, self.weights, score))
 
-    def median_graph(self) -> "networkx.DiGraph":
+    def median_graph(self) -> DiGraph:
         """Edges more probable than not; they may close a cycle."""
         return self._digraph(graph_queries.median_graph(self.edge_matrix()))
 
-    def consensus_graph(self, threshold: float | int = 0.5) -> "networkx.DiGraph":
+    def consensus_graph(self, threshold: float | int = 0.5) -> DiGraph:
         """The DAG closest to the edge probabilities: fewest wrong edges on average."""
         return self._digraph(graph_queries.consensus_graph(self.edge_matrix(), threshold))
 
-    def adjustment_sets(self, cause: str, outcome: str, limit: int = 20) -> "pandas.DataFrame":
+    def adjustment_sets(self, cause: str, outcome: str, limit: int = 20) -> DataFrame:
         """Sets to adjust for, with the probability that each is valid."""
         return adjustment.adjustment_sets(
             self.graphs, self.weights, self.names, cause, outcome, limit
@@ -245,7 +244,7 @@ class Posterior:
 
     def sample(
         self, num_rows: int, *, do: Mapping[str, float | int] | None = None, seed: int = 0
-    ) -> "pandas.DataFrame":
+    ) -> DataFrame:
         """New rows from the posterior predictive, after setting the variables in `do`."""
         return effects.sample(key_of(seed), self._ensemble, num_rows, do)
 
@@ -262,7 +261,7 @@ class Posterior:
         levels: Mapping[str, Sequence[float | int]] | None = None,
         seed: int = 0,
         **settings: int,
-    ) -> "pandas.DataFrame":
+    ) -> DataFrame:
         """Which variable to set next, to learn about the graph, an edge or an effect.
 
         Unless `levels` are given, each variable is set one standard deviation below and
@@ -281,10 +280,10 @@ class Posterior:
 
     def diagnostics(self) -> Diagnostics:
         """Whether the chains agree, with a verdict in words."""
-        told = self.provenance
-        how = (bool(told.get("independent", False)), told.get("members", ()))
+        origin = self.provenance
+        how = (bool(origin.get("independent", False)), origin.get("members", ()))
         found = diagnostics.diagnose(self.graphs, self.weights, self.stats, self.names, *how)
-        searches = told.get("search", {}).get("disagreement", {})
+        searches = origin.get("search", {}).get("disagreement", {})
         return replace(found, search=searches.get("words", ""))
 
     def check(self, data: Any, seed: int = 0) -> Check:
@@ -299,8 +298,8 @@ class Posterior:
     @property
     def checked(self) -> Check | None:
         """What `fit` found when it checked the model against the rows; None: not checked."""
-        told = self.provenance.get("check")
-        return None if told is None else check_result.from_summary(told)
+        summary = self.provenance.get("check")
+        return None if summary is None else check_result.from_summary(summary)
 
     def edge_table(
         self,
@@ -309,7 +308,7 @@ class Posterior:
         *,
         variable: str | None = None,
         with_evidence: bool = False,
-    ) -> "pandas.DataFrame":
+    ) -> DataFrame:
         """Every possible edge, or those of `variable`, most probable first; or the `top` of it.
 
         With evidence, edges of equal probability are ranked by `edge_evidence`. Edges out of
@@ -336,13 +335,13 @@ class Posterior:
     def describe(self) -> list[str]:
         """What this posterior is of, in words: its fit first, then model, prior and draws."""
         stated = [key for key in ("model", "prior") if key in self.provenance]
-        told = [f"{key}: {self.provenance[key]}" for key in stated]
+        lines = [f"{key}: {self.provenance[key]}" for key in stated]
         size = f"draws: {self.num_draws} per chain, {self.num_chains} chain(s)"
         temperature = self.provenance.get("temperature", 1.0)
         if temperature != 1.0:
-            told.append(f"temperature: {temperature:g} (1 is the posterior)")
+            lines.append(f"temperature: {temperature:g} (1 is the posterior)")
         fit = self.checked.lines() if self.checked else []
-        return [*fit, *told, *self._environments_in_words(), size, *self._notes]
+        return [*fit, *lines, *self._environments_in_words(), size, *self._notes]
 
     @property
     def _notes(self) -> list[str]:
@@ -355,14 +354,14 @@ class Posterior:
             for one in self.contexts.environments
         ]
 
-    def to_networkx(self, threshold: float | int = 0.5) -> "networkx.DiGraph":
+    def to_networkx(self, threshold: float | int = 0.5) -> DiGraph:
         """Edges with probability above `threshold`, each with its `probability`.
 
         Such a graph may hold a cycle: it summarises marginals, it is not a draw.
         """
         return self._digraph(graph_queries.median_graph(self.edge_matrix(), threshold))
 
-    def weighted_graphs(self) -> list[tuple["networkx.DiGraph", float]]:
+    def weighted_graphs(self) -> list[tuple[DiGraph, float]]:
         """Every different graph with its probability, most probable first."""
         different = estimates.distinct(self.graphs, self.weights)
         return exports.weighted_graphs(self.names, different.graphs, different.mass)
@@ -396,72 +395,12 @@ class Posterior:
         drawn = (self.params, self.graphs, self.weights, self.names)
         return Ensemble(self.model, *drawn, self.contexts)
 
-    def _digraph(self, graph: np.ndarray) -> "networkx.DiGraph":
+    def _digraph(self, graph: np.ndarray) -> DiGraph:
         return column_names.digraph(self.names, graph, self.edge_matrix())
 
     def _labelled(self, found: Estimate) -> Labelled:
         tables = [column_names.square(self.names, part) for part in found if part is not None]
         return tables[0] if found.error is None else tuple(tables)
-
-
-def load(path: str | Path) -> Posterior:
-    """The posterior in a file that `Posterior.save` wrote."""
-    document = storage.load(Path(path))
-    try:
-        found = _from_document(document)
-        _ = found.checked, found.contexts  # what is damaged in them shows here
-        return found
-    except (BayesdagError, KeyError, TypeError, AttributeError) as error:
-        version = document.attributes["provenance"].get("version", "another version")
-        raise FileFormatError(
-            f"{path} is damaged, or needs a plug-in that is not installed here ({error}); it was "
-            f"written by version {version}"
-        ) from error
-
-
-def from_draws(
-    graphs: Array,
-    model: SCM,
-    params: Params,
-    data: Dataset,
-    *,
-    log_joint: Array,
-    provenance: dict[str, Any],
-    weights: Array | None = None,
-    marginals: dict[str, np.ndarray] | None = None,
-    state: dict[str, np.ndarray] | None = None,
-    stats: dict[str, Array] | None = None,
-) -> Posterior:
-    """A Posterior from what a method has drawn; equal weights unless some are given.
-
-    Args:
-        graphs: (chain, draw, d, d).
-        params: every leaf with leading dimensions (chain, draw).
-        log_joint: (chain, draw), up to a constant that all draws share.
-        provenance: at least `model`, `prior` and `temperature`, in words; `independent` where
-            no Markov chain was needed; `members` (`diagnostics.member`) where the draws
-            belong to several posteriors.
-    """
-    graphs = np.asarray(graphs, dtype=np.int8)
-    shape = graphs.shape[:2]
-    weights = np.ones(shape) if weights is None else np.asarray(weights, dtype=float)
-    more = {name: np.asarray(value, dtype=float) for name, value in (stats or {}).items()}
-    return Posterior(
-        graphs=graphs,
-        weights=weights / weights.sum(),
-        model=model,
-        params=storage.map_leaves(np.asarray, params),
-        names=data.names,
-        stats={
-            "log_joint": np.asarray(log_joint, dtype=float),
-            "num_edges": graphs.sum(axis=(2, 3)).astype(float),
-            **more,
-        },
-        summary=data.summary(),
-        provenance=provenance,
-        marginals=marginals,
-        state=state,
-    )
 
 
 def _number(found: Estimate) -> float | tuple[float, float]:
@@ -486,25 +425,4 @@ def _document(posterior: Posterior) -> storage.Document:
             "mechanism": plugins.configuration(model.mechanism),
             "noise": plugins.configuration(model.noise),
         },
-    )
-
-
-def _from_document(document: storage.Document) -> Posterior:
-    groups, attributes = document.groups, document.attributes
-    stats = dict(groups["sample_stats"])
-    return Posterior(
-        graphs=document.graphs,
-        weights=stats.pop("weight"),
-        model=SCM(
-            mechanism=plugins.from_configuration(attributes["mechanism"], "mechanisms"),
-            noise=plugins.from_configuration(attributes["noise"], "noises"),
-            scaling=Scaling(**groups["scaling"]),
-        ),
-        params=storage.unflatten(groups.get("params", {})),
-        names=document.names,
-        stats=stats,
-        summary=attributes["summary"],
-        provenance=attributes["provenance"],
-        marginals=groups.get("marginals") or None,
-        state=groups.get("state") or None,
     )

@@ -12,10 +12,9 @@ from functools import partial
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Bool, Float, Int, Int8
-from scipy.special import ndtri
+from scipy.special import ndtri  # pyright: ignore[reportMissingTypeStubs]
 
 from bayesdag import graphs as graph_facts
 from bayesdag.data import Dataset
@@ -25,6 +24,7 @@ from bayesdag.model.scm import SCM
 from bayesdag.posterior import misfit
 from bayesdag.posterior import simulation as many
 from bayesdag.posterior.check_result import FEWEST_ROWS, Check, VariableCheck
+from bayesdag.posterior.libraries import compiled, jnp, lax
 from bayesdag.posterior.simulation import Ensemble
 from bayesdag.random import generator
 from bayesdag.types import Array, Heteroscedastic, Key, Params
@@ -133,12 +133,12 @@ def _check_variable(
         return VariableCheck(name, len(seen))
     shape = misfit.shape_gain(u[:, seen], folds[seen])
     moments = _normal_moments(u[:, seen])
-    told = VariableCheck(name, len(seen), shape.value, shape.error, moments=moments)
+    checked = VariableCheck(name, len(seen), shape.value, shape.error, moments=moments)
     found = misfit.dependence(u, reasons, allowed, folds, seen)
     if found is None:
-        return told
+        return checked
     return replace(
-        told,
+        checked,
         dependence=found.gain.value,
         dependence_error=found.gain.error,
         suspect=names[found.suspect],
@@ -173,13 +173,13 @@ def _uniforms(
     """Probability of a smaller residual, per draw, row and variable."""
     # Copies fill the rows up to a power of two, so that few shapes are ever compiled.
     padded = 1 << max(6, (len(x) - 1).bit_length())
-    filled = np.float32(x[np.minimum(np.arange(padded), len(x) - 1)])
+    filled = x[np.minimum(np.arange(padded), len(x) - 1)].astype(np.float32)
     run = partial(_probability_transform, model=model, x=filled)
     u = many.map_chunks(run, (params, graphs), padded)[:, : len(x)]
     return np.clip(np.nan_to_num(u, nan=0.0), SAFE, np.float32(1 - SAFE))
 
 
-@partial(jax.jit, static_argnames=("model",))
+@compiled("model")
 def _probability_transform(
     params: Params, graphs: Array, *, model: SCM, x: Array
 ) -> Float[Array, "k n d"]:
@@ -196,4 +196,4 @@ def _probability_transform(
         place = jax.vmap(jnp.interp, in_axes=1, out_axes=1)
         return place(residual, grid, below / below[-1:])
 
-    return jax.lax.map(one, (params, graphs))
+    return lax.map(one, (params, graphs))

@@ -7,11 +7,9 @@ on a column of years would otherwise be lost in rounding.
 import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
@@ -20,6 +18,7 @@ from bayesdag.model.mechanisms.linear import Linear
 from bayesdag.model.scm import SCM
 from bayesdag.posterior.contexts import Contexts
 from bayesdag.posterior.estimates import kish_ess
+from bayesdag.posterior.libraries import compiled, jnp, lax, map_leaves
 from bayesdag.types import Array, Draws, Key, Params, Weights
 
 DRAWS_A_PIECE = 128
@@ -77,7 +76,7 @@ class Ensemble:
 
     def take(self, which: Int[np.ndarray, " k"]) -> tuple[Params, np.ndarray]:
         """Parameters and graphs of the draws with these flat numbers."""
-        return jax.tree.map(lambda leaf: _flat(leaf)[which], self.params), self.flat_graphs[which]
+        return map_leaves(lambda leaf: _flat(leaf)[which], self.params), self.flat_graphs[which]
 
     @property
     def flat_graphs(self) -> np.ndarray:
@@ -85,7 +84,7 @@ class Ensemble:
         return _flat(self.graphs)
 
 
-def map_chunks(function: Callable[..., Any], arguments: tuple, num_rows: int = 1) -> Any:
+def map_chunks(function: Callable[..., Any], arguments: tuple[Any, ...], num_rows: int = 1) -> Any:
     """`function` of arrays that start with draws, piece by piece, put together again.
 
     The last piece is filled up with copies: all have the same shape, whatever the number
@@ -94,16 +93,16 @@ def map_chunks(function: Callable[..., Any], arguments: tuple, num_rows: int = 1
     """
     num_draws = len(jax.tree.leaves(arguments)[0])
     size = max(1, min(DRAWS_A_PIECE, ROWS_A_PIECE // num_rows))
-    pieces = []
+    pieces: list[Any] = []
     for start in range(0, num_draws, size):
         which = np.minimum(np.arange(start, start + size), num_draws - 1)
-        piece = function(*jax.tree.map(lambda leaf, w=which: leaf[w], arguments))
+        piece = function(*map_leaves(lambda leaf, w=which: leaf[w], arguments))
         keep = min(size, num_draws - start)
-        pieces.append(jax.tree.map(lambda leaf, k=keep: np.asarray(leaf)[:k], piece))
+        pieces.append(map_leaves(lambda leaf, k=keep: np.asarray(leaf)[:k], piece))
     return jax.tree.map(lambda *leaves: np.concatenate(leaves), *pieces)
 
 
-@partial(jax.jit, static_argnames=("model", "num_rows"))
+@compiled("model", "num_rows")
 def contrasts(
     keys: Array,
     params: Params,
@@ -113,8 +112,8 @@ def contrasts(
     *,
     model: SCM,
     num_rows: int,
-    cause: Array,
-    outcome: Array,
+    cause: Array | int,
+    outcome: Array | int,
     levels: Array,
     given: Held,
     contexts: Held = None,
@@ -145,7 +144,7 @@ def contrasts(
         difference = ((reached[num_rows:] - reached[:num_rows]) * probability).sum()
         return difference, jnp.asarray(kish_ess(probability))
 
-    return jax.lax.map(one, (keys, params, graphs, before, after), batch_size=_batch(num_rows))
+    return lax.map(one, (keys, params, graphs, before, after), batch_size=_batch(num_rows))
 
 
 def _units(
@@ -192,14 +191,14 @@ def _noise_of(
 
     def visit(k: Array, found: jax.Array) -> jax.Array:
         i = listed_first[k]
-        own = jax.tree.map(lambda leaf: jnp.asarray(leaf)[i][None], noise)
+        own = map_leaves(lambda leaf: jnp.asarray(leaf)[i][None], noise)
         drawn = model.noise.sample(own, jax.random.fold_in(key, i), (len(found), 1))
         return found.at[:, i].set(drawn[:, 0])
 
-    return jax.lax.fori_loop(0, (nodes >= 0).sum(), visit, residuals)
+    return lax.fori_loop(0, (nodes >= 0).sum(), visit, residuals)
 
 
-@partial(jax.jit, static_argnames=("model",))
+@compiled("model")
 def one_row_each(
     keys: Array, params: Params, graphs: Array, do_values: Array, *, model: SCM, do_mask: Array
 ) -> Float[Array, "k d"]:
@@ -209,10 +208,10 @@ def one_row_each(
         key, theta, graph, values = draw
         return model.sample(theta, key, graph, 1, do_mask, values[None, :])[0]
 
-    return jax.lax.map(one, (keys, params, graphs, do_values), batch_size=256)
+    return lax.map(one, (keys, params, graphs, do_values), batch_size=256)
 
 
-@partial(jax.jit, static_argnames=("model",))
+@compiled("model")
 def counterfactual_rows(
     params: Params, graphs: Array, *, model: SCM, x: Array, do_mask: Array, do_values: Array
 ) -> Float[Array, "k n d"]:
@@ -223,7 +222,7 @@ def counterfactual_rows(
         forced = jnp.broadcast_to(do_values[None, :], x.shape)
         return model.predict(theta, graph, model.abduct(theta, graph, x), do_mask, forced)
 
-    return jax.lax.map(one, (params, graphs), batch_size=_batch(x.shape[0]))
+    return lax.map(one, (params, graphs), batch_size=_batch(x.shape[0]))
 
 
 def held(mask: Bool[np.ndarray, " d"], values: Float[np.ndarray, " d"]) -> Held:

@@ -12,7 +12,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -71,7 +71,7 @@ def to_bytes(document: Document) -> bytes:
         }
         for group in tree.subtree
     }
-    netcdf = bytes(tree.to_netcdf(engine="h5netcdf", encoding=encoding))
+    netcdf = bytes(cast(Any, tree).to_netcdf(engine="h5netcdf", encoding=encoding))
     index = {
         "version": __version__,
         "names": list(document.names),
@@ -97,7 +97,7 @@ def to_datatree(document: Document) -> "xarray.DataTree":
     groups = {"/": xarray.Dataset(attrs=_attributes(document))}
     nodes = {"source": list(document.names), "target": list(document.names)}
     num_chains, num_draws = document.graphs.shape[:2]
-    steps = {"chain": np.arange(num_chains), "draw": np.arange(num_draws)}
+    steps: dict[str, Any] = {"chain": np.arange(num_chains), "draw": np.arange(num_draws)}
     groups["posterior"] = xarray.Dataset(
         {"graph": (("chain", "draw", "source", "target"), document.graphs)}, coords=steps | nodes
     )
@@ -110,7 +110,7 @@ def to_datatree(document: Document) -> "xarray.DataTree":
             name: _variable(name, value, _LEADING[group]) for name, value in arrays.items()
         }
         groups[group] = xarray.Dataset(variables, coords=coords)
-    return xarray.DataTree.from_dict(groups)
+    return cast(Any, xarray.DataTree).from_dict(groups)
 
 
 def flatten(tree: Mapping[str, Any], prefix: str = "") -> dict[str, np.ndarray]:
@@ -123,7 +123,8 @@ def flatten(tree: Mapping[str, Any], prefix: str = "") -> dict[str, np.ndarray]:
     for name in sorted(tree):
         value = tree[name]
         if isinstance(value, Mapping):
-            flat |= flatten(value, f"{prefix}{name}.")
+            inner = cast(Mapping[str, Any], value)
+            flat |= flatten(inner, f"{prefix}{name}.")
         else:
             flat[f"{prefix}{name}"] = np.asarray(value)
     return flat
@@ -146,7 +147,9 @@ def map_leaves(function: Callable[[Any], Any], tree: Mapping[str, Any]) -> dict[
     return unflatten({name: function(leaf) for name, leaf in flatten(tree).items()})
 
 
-def _variable(name: str, value: np.ndarray, leading: tuple[str, ...]) -> tuple:
+def _variable(
+    name: str, value: np.ndarray, leading: tuple[str, ...]
+) -> tuple[tuple[str, ...], np.ndarray]:
     rest = tuple(f"{name}_dim_{k}" for k in range(value.ndim - len(leading)))
     return (*leading, *rest), value
 
