@@ -29,7 +29,7 @@ class RunClock:
             self._iterations.append(np.ravel(progress.stats["iterations"]))
 
     def measures(self) -> dict[str, float]:
-        """Nothing where the method told of no steps.
+        """Nothing where the method reported no steps.
 
         The least time per step over the chunks: other work on the machine then matters least.
         """

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,8 +27,8 @@ OPPONENTS = "BAYESDAG_OPPONENTS"
 
 
 @dataclass(frozen=True)
-class _OneByOne:
-    """A runner of single trials."""
+class OneByOne(ABC):
+    """A runner that measures its trials one after the other."""
 
     @property
     def together(self) -> bool:
@@ -40,14 +41,15 @@ class _OneByOne:
 
     def measure(self, trials: list[Trial]) -> list[dict[str, Any]]:
         """Measures of each trial."""
-        return [self._one(trial) for trial in trials]
+        return [self.measure_one(trial) for trial in trials]
 
-    def _one(self, trial: Trial) -> dict[str, Any]:
-        raise NotImplementedError
+    @abstractmethod
+    def measure_one(self, trial: Trial) -> dict[str, Any]:
+        """Measures of one trial."""
 
 
 @dataclass(frozen=True)
-class Opponent(_OneByOne):
+class Opponent(OneByOne):
     """A method of another package, in the interpreter that BAYESDAG_OPPONENTS names.
 
     That interpreter: pip install "numpy<2" sumu causal-learn.
@@ -66,7 +68,8 @@ class Opponent(_OneByOne):
         what = 'an interpreter with "numpy<2", sumu and causal-learn'
         return None if os.environ.get(OPPONENTS) else f"set {OPPONENTS} to {what}"
 
-    def _one(self, trial: Trial) -> dict[str, Any]:
+    def measure_one(self, trial: Trial) -> dict[str, Any]:
+        """Quality and time of the other package's method."""
         source = trial.dataset(trial.seed)
         with tempfile.TemporaryDirectory() as folder:
             given, found = Path(folder, "given.npz"), Path(folder, "found.npz")
@@ -107,14 +110,15 @@ def _opponent_measures(found: dict[str, np.ndarray], truth: np.ndarray) -> dict[
 
 
 @dataclass(frozen=True)
-class BaseRate(_OneByOne):
-    """The best constant: every edge has the share of true edges as its probability.
+class BaseRate(OneByOne):
+    """The best constant: every edge has the fraction of true edges as its probability.
 
     It knows the truth's density and nothing else; a method whose log score is lower would have
     done better to say that of every pair.
     """
 
-    def _one(self, trial: Trial) -> dict[str, Any]:
+    def measure_one(self, trial: Trial) -> dict[str, Any]:
+        """Measures of the constant."""
         source = trial.dataset(trial.seed)
         rate = metrics.base_rate(source.graph, source.unknown)
         constant = np.full(source.graph.shape, rate)
@@ -126,18 +130,19 @@ class BaseRate(_OneByOne):
 
 
 @dataclass(frozen=True)
-class Command(_OneByOne):
+class Command(OneByOne):
     """A command of this package, timed as its user sees it, start-up included."""
 
     arguments: tuple[str, ...] = ()
 
-    def _one(self, trial: Trial) -> dict[str, Any]:
+    def measure_one(self, trial: Trial) -> dict[str, Any]:
+        """Wall and CPU seconds."""
         del trial
         return timed(lambda: _call([sys.executable, *self.arguments]))
 
 
 @dataclass(frozen=True)
-class Call(_OneByOne):
+class Call(OneByOne):
     """A function of the seed that returns its own measures.
 
     Attributes:
@@ -148,7 +153,8 @@ class Call(_OneByOne):
     function: str = ""
     arguments: Mapping[str, Any] = field(default_factory=dict)
 
-    def _one(self, trial: Trial) -> dict[str, Any]:
+    def measure_one(self, trial: Trial) -> dict[str, Any]:
+        """What the function returns."""
         function = pkgutil.resolve_name(f"bayesdag.bench.{self.function}")
         return function(trial.seed, **self.arguments)
 

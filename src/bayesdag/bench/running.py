@@ -252,9 +252,9 @@ def _stored(task: _Task, outcome: Outcome) -> Iterator[Cell]:
     stamp["settings"] = _settings(task.runner)
     measures = outcome.measures or [{} for _ in batch]
     for trial, own in zip(batch, measures, strict=True):
-        told = {"status": outcome.status, "error": outcome.error}
+        result = {"status": outcome.status, "error": outcome.error}
         empty = _empty(task.part, task.method, trial)
-        cell = replace(empty, measures=own, stamp=stamp, **told)
+        cell = replace(empty, measures=own, stamp=stamp, **result)
         task.store.write(cell)
         yield cell
 

@@ -52,10 +52,12 @@ class Mixture(NamedTuple):
     Attributes:
         sums: over the graphs, under each component.
         weight: posterior probability of each component.
+        log_evidence: of the whole table, graphs and components summed out.
     """
 
     sums: list[Any]
     weight: Float[np.ndarray, " c"]
+    log_evidence: float
 
 
 @dataclass(frozen=True)
@@ -156,6 +158,14 @@ class Exact:
             (self._log_prior(graphs, knowledge.num_contexts) + _log_weights(tables, graphs))[0]
         )
 
+    def edges_and_log_evidence(
+        self, data: Dataset, knowledge: Constraints
+    ) -> tuple[Float[np.ndarray, "d d"], float]:
+        """Edge probabilities, and the log evidence of the whole table; nothing is drawn."""
+        tables = score_tables(self.score, self.score.prepare(data), knowledge)
+        mixture = self._mixture(tables, knowledge.contexts)
+        return self._edges(mixture), mixture.log_evidence
+
     def _mixture(self, tables: Tables, contexts: Bool[np.ndarray, " d"] | None = None) -> Mixture:
         d = len(tables)
         contexts = np.zeros(d, dtype=bool) if contexts is None else contexts
@@ -165,8 +175,8 @@ class Exact:
         by_set = np.append(penalty, penalty[:, -1:], axis=1)[:, sizes]
         sums = [self._sums(tables + added, contexts) for added in by_set]
         log_weight = log_prior + [found.log_total for found in sums]
-        weight = np.exp(log_weight - np.logaddexp.reduce(log_weight))
-        return Mixture(sums, weight)
+        log_evidence = float(np.logaddexp.reduce(log_weight))
+        return Mixture(sums, np.exp(log_weight - log_evidence), log_evidence)
 
     def _sums(self, tables: Tables, contexts: Bool[np.ndarray, " d"]) -> Any:
         """Sums over graphs; in an order, contexts precede the variables."""
@@ -187,17 +197,13 @@ class Exact:
 
     def _marginals(self, mixture: Mixture) -> dict[str, Float[np.ndarray, "d d"]]:
         """Edge and, where affordable, path probabilities, averaged over components."""
-        kept = np.flatnonzero(mixture.weight > NEGLIGIBLE)
-        weight = mixture.weight[kept] / mixture.weight[kept].sum()
-
-        def average(question: Callable[[Any], np.ndarray]) -> np.ndarray:
-            answers = (w * question(mixture.sums[c]) for w, c in zip(weight, kept, strict=True))
-            return np.clip(reduce(np.add, answers), 0, 1)
-
-        found = {"edge": average(lambda sums: edges(self._modular.parent_sets(sums)))}
+        found = {"edge": self._edges(mixture)}
         if self._knows_paths(len(found["edge"])):
-            found["ancestor"] = average(self._modular.ancestors)
+            found["ancestor"] = _average(mixture, self._modular.ancestors)
         return found
+
+    def _edges(self, mixture: Mixture) -> Float[np.ndarray, "d d"]:
+        return _average(mixture, lambda sums: edges(self._modular.parent_sets(sums)))
 
     def _draw(
         self, rng: np.random.Generator, mixture: Mixture
@@ -244,6 +250,14 @@ class Exact:
             "independent": True,
             "notes": [f"{exact} probabilities are exact, and the draws are independent"],
         }
+
+
+def _average(mixture: Mixture, question: Callable[[Any], np.ndarray]) -> np.ndarray:
+    """Probabilities under each component, averaged; those of negligible weight are left out."""
+    kept = np.flatnonzero(mixture.weight > NEGLIGIBLE)
+    weight = mixture.weight[kept] / mixture.weight[kept].sum()
+    found = (w * question(mixture.sums[c]) for w, c in zip(weight, kept, strict=True))
+    return np.clip(reduce(np.add, found), 0, 1)
 
 
 def score_tables(score: Score, stats: Any, knowledge: Constraints) -> Tables:
