@@ -140,7 +140,12 @@ class Sampler(Protocol):
         ...
 
     def step(self, key: Key, state: Any, grad: Params, grad_variance: Params | None = None) -> Any:
-        """State after one update; `grad_variance` is what the choice of rows adds to `grad`."""
+        """State after one update.
+
+        Args:
+            grad: gradient of the energy at `state.position`.
+            grad_variance: variance of `grad` due to the choice of rows; None: no such noise.
+        """
         ...
 
     def clipped_share(self, state: Any) -> Array:

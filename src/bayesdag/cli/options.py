@@ -25,6 +25,8 @@ Environment = Annotated[
         "label; default: the most frequent one. Repeat for more columns."
     ),
 ]
+Cause = Annotated[str, typer.Option(help="Column whose effect is wanted.")]
+Outcome = Annotated[str, typer.Option(help="Column that it acts on.")]
 EffectValues = Annotated[
     tuple[float, float] | None,
     typer.Option(

@@ -8,9 +8,11 @@ import typer
 from bayesdag.cli.app import app, examples
 from bayesdag.cli.options import (
     AsJson,
+    Cause,
     EffectValues,
     Force,
     Interventions,
+    Outcome,
     Result,
     Seed,
     Top,
@@ -86,8 +88,8 @@ def _refuse_data(data: Path | None) -> None:
 )
 def adjust(
     result: Result,
-    cause: Annotated[str, typer.Option(help="Column whose effect is wanted.")],
-    outcome: Annotated[str, typer.Option(help="Column that it acts on.")],
+    cause: Cause,
+    outcome: Outcome,
     for_: Annotated[
         list[str] | None,
         typer.Option("--for", help="Judge this set: a column to adjust for; repeat for more."),
@@ -129,8 +131,8 @@ def _judge_set(posterior, cause: str, outcome: str, columns: list[str], as_json:
 )
 def effect(
     result: Result,
-    cause: Annotated[str, typer.Option(help="Column that is set.")],
-    outcome: Annotated[str, typer.Option(help="Column that is looked at.")],
+    cause: Cause,
+    outcome: Outcome,
     values: EffectValues = None,
     given: Annotated[
         list[str] | None, typer.Option(help="Only units seen with name=value; repeat for more.")

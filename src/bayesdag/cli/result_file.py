@@ -36,7 +36,7 @@ def produced(
 
     Args:
         out: its file; no other run writes it meanwhile.
-        run: makes the result, and tells how far it is.
+        run: makes the result, and reports how far it is.
         num_bytes: a rough estimate of its size, for which there must be room.
         find: what stands in `out`, where that is the asked-for result; refuses any other.
             None overwrites what is there.

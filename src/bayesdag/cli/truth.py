@@ -34,5 +34,7 @@ def beside_the_truth(scores: dict[str, float]) -> str:
     """The log score of the true graph and of the best one of each stage, in a sentence."""
     truth = scores["given graph"]
     stages = {stage: best for stage, best in scores.items() if stage != "given graph"}
-    told = ", ".join(f"{stage} {best:.1f} ({best - truth:+.1f})" for stage, best in stages.items())
-    return f"log score of the true graph {truth:.1f}; best found by {told}"
+    listed = ", ".join(
+        f"{stage} {best:.1f} ({best - truth:+.1f})" for stage, best in stages.items()
+    )
+    return f"log score of the true graph {truth:.1f}; best found by {listed}"

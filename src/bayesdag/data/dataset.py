@@ -42,7 +42,7 @@ class Dataset:
     interventions: Bool[np.ndarray, "n d"] | None = None
     scaling: Scaling = field(default=None)  # pyright: ignore[reportAssignmentType]
     environment: Any = None
-    # Whether `read` has warned of these data already: nobody wants to be told twice.
+    # Whether `read` has warned of these data already: one warning is enough.
     is_checked: bool = field(default=False, init=False, repr=False)
 
     def __post_init__(self) -> None:

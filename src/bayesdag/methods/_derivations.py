@@ -110,7 +110,7 @@ def _computed(derivation: Derivation, names: tuple[str, ...]) -> str:
 
 def _words(data: Dataset, found: list[Posterior], cases: list[_Case]) -> dict[str, Any]:
     """What the result says: the relations, and what was averaged over."""
-    told = found[0].provenance
+    stated = found[0].provenance
     average = (
         f"; the result is the average over {len(cases)} equally probable cases of what is "
         "computed from what"
@@ -121,10 +121,10 @@ def _words(data: Dataset, found: list[Posterior], cases: list[_Case]) -> dict[st
         for sentence in data.dependences.describe()
     ]
     more = dict.fromkeys(note for one in found for note in one.provenance.get("notes", []))
-    own = {name: told[name] for name in _COMMON if name in told} | {
+    own = {name: stated[name] for name in _COMMON if name in stated} | {
         "members": _members(cases, found)
     }
-    said = own if cases else told
+    said = own if cases else stated
     return {**said, "dependences": data.dependences.to_list(), "notes": [*notes, *more]}
 
 

@@ -18,17 +18,16 @@ import jax.numpy as jnp
 import optax
 
 from bayesdag.data import Dataset
-from bayesdag.knowledge import Constraints
 from bayesdag.model.energy import Batch, Energy, Gradient, spread
 from bayesdag.posterior import Posterior
-from bayesdag.runs import loop
+from bayesdag.runs.loop import RunState
 from bayesdag.sgmcmc import annealing, chains, graph_draws, joint_draws, presets
 from bayesdag.sgmcmc.chains import ChainState, DataContext
 from bayesdag.sgmcmc.edges.bernoulli import Bernoulli
-from bayesdag.sgmcmc.engine import Engine, Temperatures, all_rows, started
+from bayesdag.sgmcmc.engine import Engine, Temperatures, all_rows
 from bayesdag.sgmcmc.graph_draws import GraphDraw
 from bayesdag.sgmcmc.relaxations.sinkhorn import Sinkhorn
-from bayesdag.types import Array, Edges, Key, Keys, Monitor, Params, Relaxation, Sampler
+from bayesdag.types import Array, Edges, Key, Keys, Params, Relaxation, Sampler
 
 
 @dataclass(frozen=True)
@@ -69,20 +68,15 @@ class BayesDAG(Engine):
 
     PRESETS: ClassVar[dict[str, "BayesDAG"]] = {}
 
-    def fit_many(
-        self,
-        keys: Keys,
-        datasets: Sequence[Dataset],
-        knowledge: Constraints,
-        monitor: Monitor | None = None,
+    def in_engine_units(self, datasets: Sequence[Dataset]) -> Sequence[Dataset]:
+        """The data sets, in original units if `raw`."""
+        return [chains.in_original_units(data) for data in datasets] if self.raw else datasets
+
+    def posteriors(
+        self, keys: Keys, done: RunState, datasets: Sequence[Dataset], context: DataContext
     ) -> list[Posterior]:
-        """One posterior per data set; all of equal shape, fitted in one compiled run."""
-        datasets = [chains.in_original_units(data) for data in datasets] if self.raw else datasets
-        context = chains.context(datasets, knowledge)
-        _, n, d = context.x.shape
-        state = started(self, keys, n, d)
-        kernel = chains.StackedDatasets(self)
-        done = loop.run(keys, kernel, state, context, self.schedule, monitor)
+        """The draws as they are, per data set."""
+        del keys
         return joint_draws.posteriors(self, done, datasets, context)
 
     def start(self, key: Key, num_rows: int, d: int) -> ChainState:

@@ -18,11 +18,10 @@ import jax.numpy as jnp
 from jaxtyping import Float, Int
 
 from bayesdag.data import Dataset
-from bayesdag.knowledge import Constraints
 from bayesdag.model.energy import Batch, Gradient
 from bayesdag.model.mechanisms.linear import Linear
 from bayesdag.posterior import Posterior
-from bayesdag.runs import loop
+from bayesdag.runs.loop import RunState
 from bayesdag.sgmcmc import (
     annealing,
     chains,
@@ -34,11 +33,11 @@ from bayesdag.sgmcmc import (
     reweighting,
 )
 from bayesdag.sgmcmc.chains import DataContext
-from bayesdag.sgmcmc.engine import Engine, Temperatures, all_rows, started
+from bayesdag.sgmcmc.engine import Engine, Temperatures, all_rows
 from bayesdag.sgmcmc.mask_moves import AveragedMasks, Flips
 from bayesdag.sgmcmc.node_energies import chain_context
 from bayesdag.sgmcmc.order_gradients import OrderPoint
-from bayesdag.types import Array, Key, Keys, Monitor, Params, Sampler
+from bayesdag.types import Array, Key, Keys, Params, Sampler
 
 
 class JointState(NamedTuple):
@@ -87,18 +86,10 @@ class Joint(Engine):
 
     PRESETS: ClassVar[dict[str, "Joint"]] = {}
 
-    def fit_many(
-        self,
-        keys: Keys,
-        datasets: Sequence[Dataset],
-        knowledge: Constraints,
-        monitor: Monitor | None = None,
+    def posteriors(
+        self, keys: Keys, done: RunState, datasets: Sequence[Dataset], context: DataContext
     ) -> list[Posterior]:
-        """One posterior per data set; all of equal shape, fitted in one compiled run."""
-        context = chains.context(datasets, knowledge)
-        _, n, d = context.x.shape
-        state, kernel = started(self, keys, n, d), chains.StackedDatasets(self)
-        done = loop.run(keys, kernel, state, context, self.schedule, monitor)
+        """Draws whose graphs are drawn anew, by weight, from the masks that the logits allow."""
         scale = self.logit_scale if self.masks.retains else None
         draws = reweighting.graphs(
             keys, self.energy, done.draws, context, self.num_evaluated, scale

@@ -239,7 +239,7 @@ class BatchedScores:
         return np.where(possible, values + self.knowledge.log_odds.T[nodes], -np.inf)
 
     def surrogate(self) -> LocalScores:
-        """Scores that cost little and tell where an expensive search should begin."""
+        """Scores that cost little and show where an expensive search should begin."""
         return LocalScores(*self._score.surrogate(self.stats), self.knowledge)
 
     def queue_retraining(

@@ -118,7 +118,8 @@ def explore(
     """
     key_search, key_start, key_rounds = jax.random.split(key, 3)
     rng, scores = generator(key_search), strategy.scores
-    found, parents, independent = strategy.find(rng, prior, effort.num_starts, known_results)
+    revisited = strategy.revisit(prior, known_results) if known_results else None
+    found, parents, independent = revisited or strategy.find(rng, prior, effort.num_starts)
     history = [{"stage": "search", "best": log_score(scores, prior, found[0].graph)}]
     by_ladder = _by_chain(found, effort) if independent else _by_ladder(found, effort)
     starts = _starts(generator(key_start), by_ladder, effort, scores.knowledge.precedes)

@@ -68,18 +68,12 @@ class SearchStrategy(Protocol):
         """Whether every variable may be a candidate where tables have room."""
         ...
 
-    def find(
-        self,
-        rng: np.random.Generator,
-        prior: Components,
-        num_searches: int,
-        known: Sequence[Found] = (),
-    ) -> Searched:
-        """Results under the component of the prior that suits them best.
+    def find(self, rng: np.random.Generator, prior: Components, num_searches: int) -> Searched:
+        """Results under the component of the prior that suits them best."""
+        ...
 
-        Args:
-            known: what another noise model has found, best first.
-        """
+    def revisit(self, prior: Components, known: Sequence[Found]) -> Searched | None:
+        """Results along the orders of `known` ones, best first; None: a search costs little."""
         ...
 
     def refine(
@@ -117,15 +111,8 @@ class CheapSearch:
     beside_core: int = 7
     tabulates_all: bool = True
 
-    def find(
-        self,
-        rng: np.random.Generator,
-        prior: Components,
-        num_searches: int,
-        known: Sequence[Found] = (),
-    ) -> Searched:
-        """Results of all searches; `known` ones are ignored, because searching costs little."""
-        del known
+    def find(self, rng: np.random.Generator, prior: Components, num_searches: int) -> Searched:
+        """Results of all searches."""
         component = len(prior.log_weight) // 2
         parents = ParentTrees(self.scores, prior.penalty[component])
         num_starts = min(num_searches, NUM_STARTS)
@@ -147,6 +134,10 @@ class CheapSearch:
             found.sort(key=lambda result: -round(result.value, 6))
         return Searched(found, parents)
 
+    def revisit(self, prior: Components, known: Sequence[Found]) -> None:
+        """None: searching anew costs little."""
+        del prior, known
+
     def refine(
         self, rng: np.random.Generator, parents: ParentSearch, order: Int[np.ndarray, " d"]
     ) -> Found:
@@ -167,24 +158,21 @@ class ExpensiveSearch:
     beside_core: int = 4
     tabulates_all: bool = False
 
-    def find(
-        self,
-        rng: np.random.Generator,
-        prior: Components,
-        num_searches: int,
-        known: Sequence[Found] = (),
-    ) -> Searched:
-        """Where the searches end; of `known` results the graphs along their orders, unsearched."""
-        if known:
-            parents = BatchedParentSearch(self.scores, prior.penalty[prior.best(known[0].graph)])
-            found = [search.evaluate(parents, result.order) for result in known]
-            return Searched(_best_first(found), parents, tuple(found))
+    def find(self, rng: np.random.Generator, prior: Components, num_searches: int) -> Searched:
+        """Where the two searches end."""
         rough, other = self._starts(rng, prior, num_searches)
-        parents = BatchedParentSearch(self.scores, prior.penalty[prior.best(rough.graph)])
+        parents = self._parents(prior, rough)
         found = [batched_search(parents, order) for order in (rough.order, other)]
         # Training for the second may have changed scores of the first.
-        found = [search.evaluate(parents, result.order) for result in found]
-        return Searched(_best_first(found), parents, tuple(found))
+        return _along(parents, found)
+
+    def revisit(self, prior: Components, known: Sequence[Found]) -> Searched:
+        """The graphs along known orders, unsearched."""
+        return _along(self._parents(prior, known[0]), known)
+
+    def _parents(self, prior: Components, found: Found) -> BatchedParentSearch:
+        """Under the component of the prior that suits a result best."""
+        return BatchedParentSearch(self.scores, prior.penalty[prior.best(found.graph)])
 
     def _starts(
         self, rng: np.random.Generator, prior: Components, num_searches: int
@@ -211,5 +199,8 @@ class ExpensiveSearch:
         return search.evaluate(parents, order)
 
 
-def _best_first(found: list[Found]) -> list[Found]:
-    return sorted(found, key=lambda result: -result.value)
+def _along(parents: ParentSearch, found: Sequence[Found]) -> Searched:
+    """The best graphs along the orders of these results."""
+    again = [search.evaluate(parents, result.order) for result in found]
+    best_first = sorted(again, key=lambda result: -result.value)
+    return Searched(best_first, parents, tuple(again))

@@ -20,7 +20,7 @@ REFERENCE_SECONDS, MOST = 0.006, 4.0
 
 
 def announce(monitor: object, method: object, num_rows: int, num_variables: int) -> None:
-    """Tell whoever watches how long the fit will take, if it is long and can be told."""
+    """Report how long the fit will take, if it is long and can be estimated."""
     if not isinstance(monitor, Announcer) or not isinstance(method, Timed):
         return
     expected = method.expected_duration(num_rows, num_variables)

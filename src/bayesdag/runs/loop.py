@@ -98,7 +98,7 @@ def run(
         state: where it starts.
         context: arrays that the step reads and never changes (the data).
         schedule: how long.
-        monitor: told after every chunk; asked first whether there is a run to resume.
+        monitor: called after every chunk; asked first whether there is a run to resume.
         until: a step to stop at before the end, for a trial with the same compiled code.
     """
     total = schedule.total if until is None else min(until, schedule.total)

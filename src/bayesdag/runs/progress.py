@@ -45,7 +45,7 @@ class Stage(NamedTuple):
         return Stage(words, done, total, done, now)
 
     def seconds_left(self, now: float) -> float | None:
-        """From the speed since the count began; None where it cannot be told."""
+        """From the speed since the count began; None where it cannot be estimated."""
         if self.done is None or self.total is None or self.done <= self.first:
             return None
         return (now - self.since) * (self.total - self.done) / (self.done - self.first)

@@ -15,7 +15,8 @@ from bayesdag.model.energy import Batch, Energy, Gradient
 from bayesdag.model.priors._contexts import GivenContexts
 from bayesdag.model.priors.uniform import Uniform
 from bayesdag.posterior import Posterior
-from bayesdag.runs.loop import Schedule
+from bayesdag.runs import loop
+from bayesdag.runs.loop import RunState, Schedule
 from bayesdag.sgmcmc import chains, dagspace
 from bayesdag.sgmcmc.chains import DataContext, on_cpu
 from bayesdag.sgmcmc.settings import EngineSettings
@@ -68,7 +69,6 @@ class Engine(EngineSettings, ABC):
             return self
         return replace(self, prior=GivenContexts(self.prior, knowledge.num_contexts))
 
-    @abstractmethod
     def fit_many(
         self,
         keys: Keys,
@@ -77,6 +77,22 @@ class Engine(EngineSettings, ABC):
         monitor: Monitor | None = None,
     ) -> list[Posterior]:
         """One posterior per data set; all of equal shape, fitted in one compiled run."""
+        datasets = self.in_engine_units(datasets)
+        context = chains.context(datasets, knowledge)
+        _, n, d = context.x.shape
+        state, kernel = started(self, keys, n, d), chains.StackedDatasets(self)
+        done = loop.run(keys, kernel, state, context, self.schedule, monitor)
+        return self.posteriors(keys, done, datasets, context)
+
+    def in_engine_units(self, datasets: Sequence[Dataset]) -> Sequence[Dataset]:
+        """The data sets with the scaling that the chains work in: their own."""
+        return datasets
+
+    @abstractmethod
+    def posteriors(
+        self, keys: Keys, done: RunState, datasets: Sequence[Dataset], context: DataContext
+    ) -> list[Posterior]:
+        """What a finished run has drawn, per data set."""
 
     @abstractmethod
     def start(self, key: Key, num_rows: int, d: int) -> Any:

@@ -20,7 +20,7 @@ _EPSILON = 1e-5  # in the variance of LayerNorm
 
 @dataclass(frozen=True)
 class NeuralMechanism:
-    """Two networks for all variables, told apart by trainable embeddings.
+    """Two networks for all variables, distinguished by trainable embeddings.
 
     Attributes:
         width: hidden units; None is the paper's max(4 d, 64).

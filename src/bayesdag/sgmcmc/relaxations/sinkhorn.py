@@ -95,7 +95,7 @@ def _assignment(
         rows, columns, next_rows, _, count = state
         rows = next_rows
         columns = jax.nn.logsumexp(scores - rows[:, None], axis=0)
-        # The next row duals also tell the present row sums: exp(next_rows - rows).
+        # The next row duals also give the present row sums: exp(next_rows - rows).
         next_rows = jax.nn.logsumexp(scores - columns[None, :], axis=1)
         return rows, columns, next_rows, jnp.abs(jnp.expm1(next_rows - rows)).max(), count + 1
 

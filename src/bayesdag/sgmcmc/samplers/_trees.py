@@ -33,6 +33,13 @@ def smooth(old: Vector, new: Vector, decay: float, count: Array) -> Vector:
     return old + weight * (new - old)
 
 
-def share_of_zeros(values: Vector) -> Float[Array, ""]:
-    """Share of entries that are zero."""
+def smooth_variance(
+    old: Vector, grad_variance: Params | None, decay: float, count: Array
+) -> Vector:
+    """Moving average of the gradient's variance; as it was where mini-batches add none."""
+    return old if grad_variance is None else smooth(old, flatten(grad_variance)[0], decay, count)
+
+
+def fraction_of_zeros(values: Vector) -> Float[Array, ""]:
+    """Fraction of entries that are zero."""
     return (values == 0).mean()

@@ -7,7 +7,13 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Int
 
-from bayesdag.sgmcmc.samplers._trees import Vector, flatten, normal, share_of_zeros, smooth
+from bayesdag.sgmcmc.samplers._trees import (
+    Vector,
+    flatten,
+    fraction_of_zeros,
+    normal,
+    smooth_variance,
+)
 from bayesdag.types import Array, Key, Params
 
 
@@ -77,30 +83,22 @@ class AdamSGHMC:
     def step(
         self, key: Key, state: AdamSGHMCState, grad: Params, grad_variance: Params | None = None
     ) -> AdamSGHMCState:
-        """State after one update.
-
-        Args:
-            key: consumed.
-            state: before.
-            grad: gradient of the energy at `state.position`.
-            grad_variance: variance of `grad` due to the choice of rows; None: no such noise.
-        """
+        """State after one update along `grad`, the gradient at `state.position`."""
         position, restore = flatten(state.position)
         slope = flatten(grad)[0]
         moment = self._second_moment(state, slope)
         gain = self._gain(moment)
-        spread = state.grad_variance
-        if grad_variance is not None:
-            spread = smooth(spread, flatten(grad_variance)[0], self.moment_decay, state.num_steps)
+        count = state.num_steps
+        spread = smooth_variance(state.grad_variance, grad_variance, self.moment_decay, count)
         noise = jnp.sqrt(self._noise_variance(gain, spread)) * normal(key, position)
         momentum = self.momentum_decay * state.momentum - self.step_size * gain * slope + noise
         position = position + self.step_size * gain * momentum
-        return AdamSGHMCState(restore(position), momentum, moment, spread, state.num_steps + 1)
+        return AdamSGHMCState(restore(position), momentum, moment, spread, count + 1)
 
     def clipped_share(self, state: AdamSGHMCState) -> Array:
-        """Share of coordinates where mini-batches alone are noisier than the target."""
+        """Fraction of coordinates where mini-batches alone are noisier than the target."""
         gain = self._gain(state.second_moment)
-        return share_of_zeros(self._noise_variance(gain, state.grad_variance))
+        return fraction_of_zeros(self._noise_variance(gain, state.grad_variance))
 
     def _second_moment(self, state: AdamSGHMCState, slope: Vector) -> Vector:
         decay: float | Array = self.moment_decay

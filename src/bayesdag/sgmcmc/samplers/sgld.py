@@ -6,7 +6,13 @@ from typing import NamedTuple
 import jax.numpy as jnp
 from jaxtyping import Int
 
-from bayesdag.sgmcmc.samplers._trees import Vector, flatten, normal, share_of_zeros, smooth
+from bayesdag.sgmcmc.samplers._trees import (
+    Vector,
+    flatten,
+    fraction_of_zeros,
+    normal,
+    smooth_variance,
+)
 from bayesdag.types import Array, Key, Params
 
 
@@ -48,25 +54,17 @@ class SGLD:
     def step(
         self, key: Key, state: SGLDState, grad: Params, grad_variance: Params | None = None
     ) -> SGLDState:
-        """State after one update.
-
-        Args:
-            key: consumed.
-            state: before.
-            grad: gradient of the energy at `state.position`.
-            grad_variance: variance of `grad` due to the choice of rows; None: no such noise.
-        """
+        """State after one update along `grad`, the gradient at `state.position`."""
         position, restore = flatten(state.position)
-        spread = state.grad_variance
-        if grad_variance is not None:
-            spread = smooth(spread, flatten(grad_variance)[0], self.moment_decay, state.num_steps)
+        count = state.num_steps
+        spread = smooth_variance(state.grad_variance, grad_variance, self.moment_decay, count)
         noise = jnp.sqrt(self._noise_variance(spread)) * normal(key, position)
         position = position - self.step_size * flatten(grad)[0] + noise
-        return SGLDState(restore(position), spread, state.num_steps + 1)
+        return SGLDState(restore(position), spread, count + 1)
 
     def clipped_share(self, state: SGLDState) -> Array:
-        """Share of coordinates where mini-batches alone are noisier than the target."""
-        return share_of_zeros(self._noise_variance(state.grad_variance))
+        """Fraction of coordinates where mini-batches alone are noisier than the target."""
+        return fraction_of_zeros(self._noise_variance(state.grad_variance))
 
     def _noise_variance(self, grad_variance: Array) -> Array:
         wanted = 2 * self.step_size * self.noise_scale**2
