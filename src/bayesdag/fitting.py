@@ -24,7 +24,7 @@ from bayesdag.random import key_of
 from bayesdag.runs import durations
 from bayesdag.runs.checkpoint import Checkpoint, MemoryJournal, MonitorGroup
 from bayesdag.runs.progress import progress_report
-from bayesdag.types import Method, Monitor, SamplingMethod
+from bayesdag.types import Method, Monitor, PlainData, SamplingMethod
 
 DEFAULT_METHOD = "auto"
 
@@ -162,7 +162,7 @@ def _as_fitted(posterior: Posterior, data: Any) -> Dataset:
     return dataclasses.replace(dataset, scaling=scaling)
 
 
-def settings_of(method: Method, data: Dataset, said: Knowledge, seed: int) -> dict[str, Any]:
+def settings_of(method: Method, data: Dataset, said: Knowledge, seed: int) -> PlainData:
     """Everything that decides a result; equal settings, equal results."""
     return {
         "version": __version__,

@@ -17,6 +17,7 @@ Key = PRNGKeyArray
 Keys = jaxtyping.Key[JaxArray, " k"]  # one for each of several data sets
 Array = JaxArray | np.ndarray
 Params = Any  # a pytree of arrays: unknowns are never hidden in objects
+PlainData = dict[str, Any]  # what JSON can hold: provenance, settings, summaries
 
 Graph = Shaped[Array, "d d"]
 Graphs = Shaped[Array, "*batch d d"]
@@ -31,7 +32,7 @@ Components = tuple[Float[np.ndarray, " c"], Float[np.ndarray, "c d"]]
 
 
 class ExactDependence(Enum):
-    """What a method does with columns that determine one another.
+    """Treatment of columns that determine one another.
 
     Results are averaged over which column is computed from which; or ignored, by what claims
     nothing about causes; or such data are refused.
@@ -270,7 +271,7 @@ class NoiseAveraged(Protocol):
         ...
 
     def describe_noise(self) -> str:
-        """What this one assumes of the noise, in words."""
+        """Noise assumption of this score, in words."""
         ...
 
 
@@ -288,7 +289,7 @@ class Monitor(Protocol):
     """Watches a long run: shows progress, may stop it."""
 
     def resume(self, template: Any) -> Any | None:
-        """What an interrupted run left, in the structure of `template`, or None."""
+        """State that an interrupted run left, in the structure of `template`, or None."""
         ...
 
     def chunk(self, step: int, total: int, state: Any, stats: dict[str, float]) -> None:
@@ -301,7 +302,7 @@ class StatusReporter(Protocol):
     """A monitor that also wants to hear of work that is not counted in steps."""
 
     def report(self, words: str, done: int | None = None, total: int | None = None) -> None:
-        """What is being done, and how much of it is done, where that can be counted."""
+        """Report what is being done, and how much of it is done, where that can be counted."""
         ...
 
 
@@ -315,7 +316,7 @@ class Announcer(Protocol):
 
 
 class Duration(NamedTuple):
-    """How long a fit typically takes.
+    """Typical duration of a fit.
 
     Attributes:
         seconds: on two cores, or on one accelerator.
@@ -373,7 +374,7 @@ class Recorder(Protocol):
         ...
 
     def report(self, words: str) -> None:
-        """What is being done, and how much of it is done."""
+        """Report what is being done, and how much of it is done."""
         ...
 
 
@@ -398,7 +399,7 @@ class Method(Protocol):
 
     @property
     def exact_dependence(self) -> ExactDependence:
-        """What becomes of columns that determine one another."""
+        """Treatment of columns that determine one another."""
         ...
 
     def min_rows(self, d: int) -> int:

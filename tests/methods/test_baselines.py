@@ -125,7 +125,7 @@ def test_the_number_of_draws_is_a_setting(method):
 
 
 @ALL
-def test_fit_runs_it_and_says_that_it_is_a_yardstick(method):
+def test_fit_runs_it_and_says_that_it_is_a_baseline(method):
     posterior = fit(chain(), method)
     assert any(line.startswith("baseline") for line in posterior.describe())
 

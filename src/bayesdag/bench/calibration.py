@@ -5,13 +5,13 @@ Densities of the true graphs come from the prior on graphs itself, so that alpha
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float
 
 from bayesdag.bench.runners import OneByOne
-from bayesdag.bench.suite import Trial
+from bayesdag.bench.suite import Measures, Trial
 from bayesdag.data import Dataset, Scaling
 from bayesdag.knowledge import Constraints
 from bayesdag.methods.exact import Exact
@@ -112,7 +112,7 @@ class AlphaMuCalibration(OneByOne):
 
     alpha_mu: tuple[float, ...] = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
 
-    def measure_one(self, trial: Trial) -> dict[str, Any]:
+    def measure_one(self, trial: Trial) -> Measures:
         """Under `series`, the measures over all worlds of the trial for every alpha_mu."""
         pairs: dict[float | str, list[_Pairs]] = {}
         for data, graph in trial.dataset(trial.seed):
@@ -150,7 +150,7 @@ def _pairs(edge: np.ndarray, graph: np.ndarray) -> _Pairs:
     )
 
 
-def _judged(found: Iterable[_Pairs]) -> dict[str, Any]:
+def _judged(found: Iterable[_Pairs]) -> Measures:
     return {
         f"{kind}_{measure}": value
         for kind, some in zip(_Pairs._fields, zip(*found, strict=True), strict=True)
@@ -158,7 +158,7 @@ def _judged(found: Iterable[_Pairs]) -> dict[str, Any]:
     }
 
 
-def judge(probability: Float[np.ndarray, " m"], truth: Float[np.ndarray, " m"]) -> dict[str, Any]:
+def judge(probability: Float[np.ndarray, " m"], truth: Float[np.ndarray, " m"]) -> Measures:
     """Log score, calibration error over ten bins, and how often what seems decided is true.
 
     The share that is true is left out where no pair is that improbable, or that probable.
@@ -166,7 +166,7 @@ def judge(probability: Float[np.ndarray, " m"], truth: Float[np.ndarray, " m"]) 
     said, true = np.clip(probability, FLOOR, 1 - FLOOR), truth == 1
     bins = np.minimum((said * 10).astype(int), 9)
     gap = np.abs(np.bincount(bins, said, 10) - np.bincount(bins, true, 10))
-    measures: dict[str, Any] = {
+    measures: Measures = {
         "log_score": float(np.where(true, np.log(said), np.log1p(-said)).mean()),
         "calibration_error": float(gap.sum() / len(said)),
     }

@@ -19,7 +19,7 @@ Status = Literal["done", "failed", "out of time"]
 
 @dataclass(frozen=True)
 class Cell:
-    """What one method did on one data set, or why it did not, and where it ran.
+    """Measures of one method on one data set, or the reason why there are none, and their origin.
 
     Attributes:
         part: of the suite.
@@ -43,7 +43,7 @@ class Cell:
 
     @property
     def key(self) -> tuple[str, str, str, int]:
-        """What makes two cells the same one."""
+        """Identity of the cell: equal cells have equal keys."""
         return self.part, json.dumps(self.setting, sort_keys=True), self.method, self.seed
 
     @property

@@ -5,7 +5,6 @@ import sys
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -14,7 +13,7 @@ import numpy as np
 from bayesdag import fitting, plugins
 from bayesdag.bench.judging import against_exact, against_truth, by_draw, stages
 from bayesdag.bench.monitors import RunClock, StartAt, Watch
-from bayesdag.bench.suite import BASELINES, Trial
+from bayesdag.bench.suite import BASELINES, Measures, Trial
 from bayesdag.data import Dataset, read
 from bayesdag.datasets import Benchmark
 from bayesdag.errors import InputError
@@ -62,7 +61,7 @@ class FitRunner:
         """Nothing: the package runs everywhere, and a missing method is a recorded failure."""
         return None
 
-    def measure(self, trials: list[Trial]) -> list[dict[str, Any]]:
+    def measure(self, trials: list[Trial]) -> list[Measures]:
         """Quality and time on every data set."""
         sources = [trial.dataset(trial.seed) for trial in trials]
         clock = RunClock()

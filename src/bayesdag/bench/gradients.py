@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
+from bayesdag.bench.suite import Measures
 from bayesdag.datasets.synthetic import Synthetic
 from bayesdag.knowledge import Constraints
 from bayesdag.model.energy import Energy
@@ -32,7 +33,7 @@ ESTIMATES = {
 
 def measure_gradients(
     seed: int, num_rows: tuple[int, ...], num_masks: tuple[int, ...], repetitions: int
-) -> dict[str, Any]:
+) -> Measures:
     """Mean size of the true gradient, of the bias and of the deviation, by rows and masks."""
     series = []
     for rows in num_rows:

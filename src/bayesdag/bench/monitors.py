@@ -1,4 +1,4 @@
-"""What a benchmark does to a run while it goes on: it takes the time, or sets the start."""
+"""Monitors of benchmarked runs: they take the time, or set the start."""
 
 import time
 from dataclasses import dataclass

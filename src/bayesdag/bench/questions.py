@@ -9,7 +9,7 @@ import numpy as np
 
 from bayesdag import metrics, plugins
 from bayesdag.bench.runners import Command, timed
-from bayesdag.bench.suite import Trial
+from bayesdag.bench.suite import Measures, Trial
 from bayesdag.data import Dataset, Scaling
 from bayesdag.model.mechanisms.linear import Linear
 from bayesdag.model.noises.gaussian import Gaussian
@@ -18,7 +18,7 @@ from bayesdag.posterior import Posterior, from_draws, load
 from bayesdag.types import Mechanism
 
 
-def ask_file(seed: int, d: int, num_draws: int, question: str) -> dict[str, Any]:
+def ask_file(seed: int, d: int, num_draws: int, question: str) -> Measures:
     """Save, load or `show` a made-up posterior of `d` variables and four chains."""
     posterior = made_up(seed, Linear(), d, num_draws)
     with tempfile.TemporaryDirectory() as folder:
@@ -33,7 +33,7 @@ def ask_file(seed: int, d: int, num_draws: int, question: str) -> dict[str, Any]
         return timed(lambda: load(path))
 
 
-def ask_effect(seed: int, d: int, num_draws: int, mechanism: str) -> dict[str, Any]:
+def ask_effect(seed: int, d: int, num_draws: int, mechanism: str) -> Measures:
     """The effect between the two variables that most draws connect."""
     posterior = made_up(seed, plugins.load("mechanisms", mechanism)(), d, num_draws)
     paths = posterior.path_probabilities()
@@ -42,7 +42,7 @@ def ask_effect(seed: int, d: int, num_draws: int, mechanism: str) -> dict[str, A
     return spent | {"path_probability": float(paths.loc[cause, outcome])}
 
 
-def summarise(seed: int, d: int, num_draws: int) -> dict[str, Any]:
+def summarise(seed: int, d: int, num_draws: int) -> Measures:
     """All metrics of many draws."""
     rng = np.random.default_rng(seed)
     draws = np.triu(rng.random((num_draws, d, d)) < 4 / d, 1).astype(np.int8)

@@ -39,12 +39,12 @@ class OneByOne(ABC):
         """Nothing."""
         return None
 
-    def measure(self, trials: list[Trial]) -> list[dict[str, Any]]:
+    def measure(self, trials: list[Trial]) -> list[Measures]:
         """Measures of each trial."""
         return [self.measure_one(trial) for trial in trials]
 
     @abstractmethod
-    def measure_one(self, trial: Trial) -> dict[str, Any]:
+    def measure_one(self, trial: Trial) -> Measures:
         """Measures of one trial."""
 
 
@@ -68,7 +68,7 @@ class Opponent(OneByOne):
         what = 'an interpreter with "numpy<2", sumu and causal-learn'
         return None if os.environ.get(OPPONENTS) else f"set {OPPONENTS} to {what}"
 
-    def measure_one(self, trial: Trial) -> dict[str, Any]:
+    def measure_one(self, trial: Trial) -> Measures:
         """Quality and time of the other package's method."""
         source = trial.dataset(trial.seed)
         with tempfile.TemporaryDirectory() as folder:
@@ -80,7 +80,7 @@ class Opponent(OneByOne):
             with np.load(found) as file:
                 return _opponent_measures(dict(file), source.graph)
 
-    def _matched(self, source: Benchmark) -> dict[str, Any]:
+    def _matched(self, source: Benchmark) -> Measures:
         if self.settings.get("penalty") != "matched":
             return dict(self.settings)
         num_rows, d = source.train.values.shape
@@ -88,9 +88,9 @@ class Opponent(OneByOne):
         return {**self.settings, "penalty": 0.5 + np.log(1 / density - 1) / np.log(num_rows)}
 
 
-def _opponent_measures(found: dict[str, np.ndarray], truth: np.ndarray) -> dict[str, Any]:
+def _opponent_measures(found: dict[str, np.ndarray], truth: np.ndarray) -> Measures:
     edge = found["edge"]
-    measures: dict[str, Any] = {
+    measures: Measures = {
         "seconds": float(found["seconds"]),
         "cpu": float(found["cpu"]),
         "brier": metrics.brier(edge, truth),
@@ -135,7 +135,7 @@ class Command(OneByOne):
 
     arguments: tuple[str, ...] = ()
 
-    def measure_one(self, trial: Trial) -> dict[str, Any]:
+    def measure_one(self, trial: Trial) -> Measures:
         """Wall and CPU seconds."""
         del trial
         return timed(lambda: _call([sys.executable, *self.arguments]))
@@ -153,8 +153,8 @@ class Call(OneByOne):
     function: str = ""
     arguments: Mapping[str, Any] = field(default_factory=dict)
 
-    def measure_one(self, trial: Trial) -> dict[str, Any]:
-        """What the function returns."""
+    def measure_one(self, trial: Trial) -> Measures:
+        """Measures that the function returns."""
         function = pkgutil.resolve_name(f"bayesdag.bench.{self.function}")
         return function(trial.seed, **self.arguments)
 
@@ -172,7 +172,7 @@ def _cpu_seconds() -> float:
 
 
 def _call(command: list[str]) -> str:
-    """What a program prints; its last words are the error where it fails."""
+    """Output of a program; its last line of errors is the message where it fails."""
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
         last = (done.stderr.strip().splitlines() or ["no message"])[-1]

@@ -1,4 +1,4 @@
-"""Where a number comes from: commit, versions and device, stamped on every cell."""
+"""Origin of a number: commit, versions and device, stamped on every cell."""
 
 import os
 import platform

@@ -1,4 +1,4 @@
-"""What a suite is: data sets, methods, sizes and tables, as plain data.
+"""Benchmark suites: data sets, methods, sizes and tables, as plain data.
 
 One file in `suites/` is one suite: its first line says what is measured, and `build(size)`
 returns it. The command, the runner and the tests find it by its file name.
@@ -16,6 +16,7 @@ from bayesdag.errors import InputError
 
 Size = Literal["quick", "paper"]
 Setting = Mapping[str, Any]
+Measures = dict[str, Any]  # plain data by name
 BASELINES = ("empty", "random_order", "sort_variance", "sort_r2")
 BASE_RATE = "base rate"  # in tables: the share of true edges as the probability of each
 HOUR = 3600.0
@@ -40,10 +41,10 @@ class Runner(Protocol):
         ...
 
     def lacking(self) -> str | None:
-        """What this machine lacks to run it, in words, or None."""
+        """Requirement that this machine lacks, in words, or None."""
         ...
 
-    def measure(self, trials: list[Trial]) -> list[dict[str, Any]]:
+    def measure(self, trials: list[Trial]) -> list[Measures]:
         """Measures of each trial."""
         ...
 

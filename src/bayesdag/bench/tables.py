@@ -75,7 +75,7 @@ class _Column:
         return cls(measure, how, form)
 
     def text(self, cells: Sequence[Cell]) -> str:
-        """What stands in the table."""
+        """Text of the entry in the table."""
         values = [c.measures.get(self.measure, c.stamp.get(self.measure)) for c in cells]
         if self.how in _WHOLE:
             return _WHOLE[self.how]([v for v in values if v is not None])
@@ -326,7 +326,7 @@ def _one_line(text: str) -> str:
 
 
 def _origins(cells: Sequence[Cell]) -> list[str]:
-    """Where the cells ran: those that share commit, machine and versions share a line."""
+    """Origins of the cells: those of one commit, machine and versions share a line."""
     origins: dict[str, list[Cell]] = {}
     for cell in cells:
         facts = {k: v for k, v in cell.stamp.items() if k in _FACTS and v not in (None, False, 0)}

@@ -12,7 +12,7 @@ from multiprocessing.connection import Connection
 from typing import Any, NamedTuple
 
 from bayesdag.bench.cells import Status
-from bayesdag.bench.suite import Runner, Trial
+from bayesdag.bench.suite import Measures, Runner, Trial
 
 _SINGLE = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
 _STARTING = 300.0  # seconds to import everything
@@ -21,13 +21,13 @@ _STARTS = threading.Lock()
 
 
 class Outcome(NamedTuple):
-    """What became of some trials: measures of each, or why there are none."""
+    """Outcome of some trials: measures of each, or the reason why there are none."""
 
     status: Status
-    measures: list[dict[str, Any]]
+    measures: list[Measures]
     error: str
     seconds: float
-    stamp: dict[str, Any]
+    stamp: Measures
 
 
 class Worker:
@@ -38,7 +38,7 @@ class Worker:
         self.memory = memory
         self._process: Any = None
         self._pipe: Any = None
-        self._stamp: dict[str, Any] = {}
+        self._stamp: Measures = {}
 
     def __enter__(self) -> "Worker":
         return self

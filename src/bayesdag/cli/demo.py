@@ -26,7 +26,7 @@ class Comparison:
 
 
 def introduction() -> list[str]:
-    """What is about to be fitted, line by line."""
+    """Introduction to the example that is fitted, line by line."""
     example = load_example()
     rows, columns = example.train.values.shape
     return [*example.description.splitlines(), f"Fitting {rows} rows of {columns} variables ..."]

@@ -1,4 +1,4 @@
-"""What can be set in a method: its fields with their defaults, and what each means."""
+"""Settings of a method: its fields with their defaults and meanings."""
 
 import dataclasses
 import inspect
@@ -43,7 +43,7 @@ def describe(name: str) -> MethodHelp:
 
 
 def meanings(cls: type) -> dict[str, str]:
-    """What the sections `Attributes:` of a class and its bases say of each field."""
+    """Meaning of each field, from the sections `Attributes:` of a class and its bases."""
     inherited = [_meanings_in(base) for base in reversed(cls.__mro__)]
     return {name: words for one in inherited for name, words in one.items()}
 

@@ -1,4 +1,4 @@
-"""How answers look: tables with rules on a terminal, plain columns in a pipe, or JSON.
+"""Output of commands: tables with rules on a terminal, plain columns in a pipe, or JSON.
 
 Names of columns come from the data: they are never taken as markup, never cut, and what a
 terminal would obey is shown escaped.

@@ -1,4 +1,4 @@
-"""What a posterior says, as the commands show it: edges, paths, blankets, and the verdicts."""
+"""A posterior as the commands show it: edges, paths, blankets, and the verdicts."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +21,7 @@ RANKING = (
 def print_posterior(
     posterior: "Posterior", top: int, as_json: bool, checked: "Check | None" = None
 ) -> None:
-    """Whether the model fits, its edges, and what the chains say of one another."""
+    """Print whether the model fits, its edges, and the diagnostics of the chains."""
     edges = posterior.edge_table(top, with_error=True, with_evidence=True)
     found, fit = posterior.diagnostics(), checked or posterior.checked
     described = posterior.describe()

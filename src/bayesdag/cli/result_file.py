@@ -1,4 +1,4 @@
-"""What a command does about the file it writes: nothing is overwritten, nothing is lost.
+"""The file that a command writes: nothing is overwritten, nothing is lost.
 
 Before the work: the file is new, or `--force` was given; the folder can be written and has
 room; no other run writes the same file. After it: a result that cannot be written where it
@@ -165,7 +165,7 @@ class KeptProgress:
         self._note(words)
 
     def words(self) -> str:
-        """What an interrupted run leaves, and how to go on."""
+        """Message of an interrupted run: what is kept, and how to go on."""
         self._note(self._now)
         if not self._seen:
             return "stopped before the first checkpoint: nothing was kept"
@@ -202,7 +202,7 @@ def stoppable(partial: Path | None = None) -> Iterator[KeptProgress]:
 
 
 def _rescued(posterior: "Posterior", out: Path) -> Path | None:
-    """Where the result could be written, if anywhere."""
+    """Path at which the result could be written, or None."""
     from bayesdag.errors import WriteError
 
     for folder in (Path(tempfile.gettempdir()), Path.home()):

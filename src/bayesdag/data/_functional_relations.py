@@ -212,7 +212,7 @@ def _typical_variance(y: np.ndarray) -> np.ndarray:
 
 
 def _between(x: np.ndarray, y: np.ndarray, step: int) -> np.ndarray:
-    """What neighbours, so many places away on both sides, say about the rows between them."""
+    """Interpolation of rows from neighbours so many places away on both sides."""
     before, middle, after = x[: -2 * step], x[step:-step], x[2 * step :]
     share = ((middle - before) / (after - before)).reshape(-1, *(1,) * (y.ndim - 1))
     return (1 - share) * y[: -2 * step] + share * y[2 * step :]

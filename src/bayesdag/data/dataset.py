@@ -1,4 +1,4 @@
-"""What a method is given: values, names, which cells were set, and the units it works in.
+"""Data as methods get them: values, names, intervention mask, and units.
 
 `read` is the border: it takes what people have (a DataFrame, an array, a CSV or Parquet
 file), refuses what no method could use, and warns of what a careful analyst would ask about.
@@ -131,7 +131,7 @@ class Dataset:
         return digest.hexdigest()
 
     def summary(self) -> dict[str, Any]:
-        """What a result keeps of its data: numbers a column, never the rows."""
+        """Summary that a result keeps of its data: numbers per column, never the rows."""
         statistics = {
             "mean": self.values.mean(axis=0),
             "sd": self.values.std(axis=0),

@@ -196,7 +196,7 @@ def _relations(values: np.ndarray, names: tuple[str, ...]) -> Iterator[Relation]
 
 
 def _connected(sets: list[tuple[int, ...]], d: int) -> Bool[np.ndarray, "d d"]:
-    """Which columns the sets connect, directly or not; each is connected with itself."""
+    """Columns that the sets connect, directly or not; each is connected with itself."""
     linked = np.zeros((d, d), dtype=bool)
     for members in sets:
         linked[np.ix_(members, members)] = True

@@ -1,4 +1,4 @@
-"""Do the data look linear? A regression test for every variable.
+"""Regression tests of linearity, one for every variable.
 
 If all functions are linear and all noise Gaussian, each variable is linear in the others
 too, whichever way the arrows point. So squares, kinks and products of the variables that
@@ -25,7 +25,7 @@ MOST_PREDICTORS, MOST_IN_PRODUCTS = 8, 4
 
 
 class Linearity(NamedTuple):
-    """What the test says of every variable.
+    """Result of the test for every variable.
 
     Attributes:
         p_value: chance of so much curvature in linear Gaussian data, corrected for the
@@ -45,7 +45,7 @@ class Linearity(NamedTuple):
         return [self.names[i] for i in found[np.argsort(-self.gain[found], kind="stable")]]
 
     def _negligible(self) -> str:
-        """How little curves explain, and whether chance explains it."""
+        """Variance that curves explain, and whether chance explains as much."""
         significant = self.p_value < LEVEL
         if not significant.any():
             return (

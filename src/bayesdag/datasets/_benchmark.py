@@ -1,4 +1,4 @@
-"""What a data set is: rows to learn from, rows to be judged on, and the true graph."""
+"""Data sets with a truth: rows to learn from, rows to be judged on, and the graph."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -37,12 +37,12 @@ class Archive:
         return [np.load(file, allow_pickle=False) for file in files]
 
     def path(self) -> Path:
-        """Where the checked file lies on this machine, downloaded if need be."""
+        """Path of the checked file on this machine, downloaded if need be."""
         folder = os.environ.get(FOLDER)
         return self._in_folder(Path(folder)) if folder else self._in_cache()
 
     def provenance(self) -> dict[str, str]:
-        """Where the file comes from, as plain data."""
+        """Origin of the file, as plain data."""
         return {"source": BASE + self.name, "sha256": self.sha256}
 
     def _in_folder(self, folder: Path) -> Path:

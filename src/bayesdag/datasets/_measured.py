@@ -12,7 +12,7 @@ from bayesdag.datasets._download import Archive
 
 
 class Split(NamedTuple):
-    """Which rows to learn from and which to be judged on."""
+    """Rows to learn from, and rows to be judged on."""
 
     train: Int[np.ndarray, " n"]
     test: Int[np.ndarray, " m"]

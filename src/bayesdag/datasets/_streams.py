@@ -1,4 +1,4 @@
-"""Where the random numbers of a data set come from."""
+"""Random streams of the parts of a data set."""
 
 import zlib
 

@@ -24,7 +24,7 @@ _Rows = Float[np.ndarray, " n"]
 
 
 class _Node(NamedTuple):
-    """What a variable arises from.
+    """Parents and mechanism of a variable.
 
     Attributes:
         number: of the variable.

@@ -35,7 +35,7 @@ TOLERANCE = 1e-6  # of a probability that must be one
 
 @dataclass(frozen=True, eq=False)
 class GraphSums:
-    """What every question needs.
+    """Sums over all graphs that every query reads.
 
     Attributes:
         tables: log weights.

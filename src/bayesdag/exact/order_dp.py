@@ -26,7 +26,7 @@ from bayesdag.graphs.bitsets import (
 
 
 class OrderSums(NamedTuple):
-    """What every question needs; all in logarithms.
+    """Sums over all orders that every query reads; all in logarithms.
 
     Attributes:
         tables: the weights.

@@ -1,4 +1,4 @@
-"""What an analyst knows beforehand about single edges (never paths), and what that allows.
+"""Prior knowledge about single edges (never paths), and the graphs that it allows.
 
 A knowledge file is YAML; every part may be left out:
 
@@ -29,7 +29,7 @@ from jaxtyping import Bool, Float, Shaped
 from bayesdag.errors import KnowledgeError, did_you_mean
 from bayesdag.graphs import ancestors, find_cycle
 from bayesdag.knowledge import parse
-from bayesdag.types import Array, Graph, ParentSets
+from bayesdag.types import Array, Graph, ParentSets, PlainData
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ class Knowledge:
         kinds = self._kinds() | ({"environments"} if contexts.any() else set())
         return Constraints(names, required, forbidden, log_odds, kinds, contexts)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> PlainData:
         """Plain lists for JSON, empty parts left out; `Knowledge.read` takes them back."""
         parts = dataclasses.asdict(self)
         return {

@@ -1,4 +1,4 @@
-"""How knowledge is written down: mappings, YAML, Tetrad's text and pgmpy's object.
+"""Formats of knowledge: mappings, YAML, Tetrad's text and pgmpy's object.
 
 Whatever the source, `read` returns plain parts (`required`, `forbidden`, `tiers`, `roots`,
 `sinks`, `beliefs`) and `normal_form` turns one part into tuples of names. Whether the parts

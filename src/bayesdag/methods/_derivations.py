@@ -1,4 +1,4 @@
-"""Which columns are computed from the others? Nobody knows, so the posterior averages over it.
+"""Averages over which columns are computed from which, where they determine one another.
 
 Where s = a + b, each of the three may be the one that is computed. Once that is settled,
 nothing is out of the ordinary: the computed column has the others as its parents, causes
@@ -11,7 +11,7 @@ elsewhere: whatever passes through one of them then seems to come from further a
 """
 
 import dataclasses
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import numpy as np
@@ -24,7 +24,7 @@ from bayesdag.graphs import ancestors, find_cycle
 from bayesdag.knowledge import Constraints
 from bayesdag.posterior import Posterior, diagnostics, merge
 from bayesdag.runs.checkpoint import recorder_of
-from bayesdag.types import ExactDependence, Key, Method, Monitor
+from bayesdag.types import ExactDependence, Key, Method, Monitor, PlainData
 
 _KINDS = frozenset({"required", "forbidden"})
 # What the cases have in common, and the result keeps.
@@ -108,8 +108,8 @@ def _computed(derivation: Derivation, names: tuple[str, ...]) -> str:
     return ", and ".join(parts)
 
 
-def _words(data: Dataset, found: list[Posterior], cases: list[_Case]) -> dict[str, Any]:
-    """What the result says: the relations, and what was averaged over."""
+def _words(data: Dataset, found: list[Posterior], cases: list[_Case]) -> PlainData:
+    """Provenance of the result: the relations, and the cases averaged over."""
     stated = found[0].provenance
     average = (
         f"; the result is the average over {len(cases)} equally probable cases of what is "
@@ -128,7 +128,7 @@ def _words(data: Dataset, found: list[Posterior], cases: list[_Case]) -> dict[st
     return {**said, "dependences": data.dependences.to_list(), "notes": [*notes, *more]}
 
 
-def _members(cases: list[_Case], found: list[Posterior]) -> list[dict[str, Any]]:
+def _members(cases: list[_Case], found: list[Posterior]) -> list[PlainData]:
     """One for each case; chains are compared within a case, or within its own members."""
     members = []
     for case, one in zip(cases, found, strict=False):

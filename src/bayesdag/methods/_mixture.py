@@ -6,14 +6,14 @@ chains of one member have mixed is a question about that member alone.
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from bayesdag.data import Dataset
 from bayesdag.errors import InputError
 from bayesdag.knowledge import Constraints
 from bayesdag.posterior import Posterior, diagnostics, merge
 from bayesdag.runs.checkpoint import recorder_of
-from bayesdag.types import Key, Method, Monitor
+from bayesdag.types import Key, Method, Monitor, PlainData
 
 
 class Member(NamedTuple):
@@ -52,16 +52,14 @@ def common_constraints(methods: Sequence[Method]) -> frozenset[str]:
     return frozenset.intersection(*(method.supported_constraints for method in methods))
 
 
-def _record(member: Member, posterior: Posterior) -> dict[str, Any]:
-    """What the result says about one member; its chains are judged with it."""
+def _record(member: Member, posterior: Posterior) -> PlainData:
+    """Provenance of one member; its chains are judged with it."""
     stated = posterior.provenance
     judged = diagnostics.member(member.name, posterior.num_chains, stated)
     return {**judged, "model": stated["model"], "notes": list(stated.get("notes", []))}
 
 
-def _provenance(
-    found: Sequence[Posterior], members: list[dict[str, Any]], note: str
-) -> dict[str, Any]:
+def _provenance(found: Sequence[Posterior], members: list[PlainData], note: str) -> PlainData:
     models = "; ".join(dict.fromkeys(str(member["model"]) for member in members))
     kept = {name: found[0].provenance[name] for name in ("prior", "temperature")}
     return {"model": models, **kept, "members": members, "notes": [note]}

@@ -1,8 +1,8 @@
-"""Which method suits these data? Looks at them, chooses, and says why."""
+"""Automatic choice of a method: looks at the data, chooses, and states the reason."""
 
 import dataclasses
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from bayesdag.posterior import Posterior
 from bayesdag.runs import durations
 from bayesdag.runs.checkpoint import recorder_of
 from bayesdag.sgmcmc.chains import on_cpu
-from bayesdag.types import ExactDependence, Key, Monitor, Recorder
+from bayesdag.types import ExactDependence, Key, Monitor, PlainData, Recorder
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Auto:
     curved: Collapsed = Collapsed.PRESETS["neural"]
 
     def min_rows(self, d: int) -> int:
-        """What either method needs."""
+        """Rows that either method needs."""
         return max(self.exact.min_rows(d), self.collapsed.min_rows(d))
 
     def __call__(
@@ -64,7 +64,7 @@ class Auto:
             chosen = dataclasses.replace(chosen, num_samples=self.num_samples)
         durations.announce(monitor, chosen, data.num_rows, data.num_variables)
         result = chosen(key, data, knowledge, monitor)
-        provenance: dict[str, Any] = {
+        provenance: PlainData = {
             **result.provenance,
             "chosen": plugins.configuration(chosen),
             "notes": [*notes, *result.provenance.get("notes", [])],

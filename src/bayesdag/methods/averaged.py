@@ -63,7 +63,7 @@ class Averaged:
         return ExactDependence.AVERAGED if able else ExactDependence.REFUSED
 
     def min_rows(self, d: int) -> int:
-        """What the most demanding of them needs."""
+        """Rows that the most demanding method needs."""
         return max(method.min_rows(d) for method in self.methods)
 
     def expected_duration(self, num_rows: int, num_variables: int) -> Duration:

@@ -58,11 +58,11 @@ class Bagged:
 
     @property
     def exact_dependence(self) -> ExactDependence:
-        """What the method in the bags does."""
+        """As the method in the bags."""
         return self.method.exact_dependence
 
     def min_rows(self, d: int) -> int:
-        """What the method in the bags needs; a bag has as many rows as the data."""
+        """Rows that the method in the bags needs; a bag has as many rows as the data."""
         return self.method.min_rows(d)
 
     def expected_duration(self, num_rows: int, num_variables: int) -> Duration:

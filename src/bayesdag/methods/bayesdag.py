@@ -137,7 +137,7 @@ class BayesDAG(Engine):
         return self._param_sampler.clipped_share(state.params)
 
     def notes(self) -> list[str]:
-        """What a reader of the posterior should know about these settings."""
+        """Notes for readers of the posterior about these settings."""
         notes = [graph_draws.STRAIGHT_THROUGH]
         if self.share_edges:
             notes.append("the chains share one network q(W|p), so they are not fully independent")
@@ -160,7 +160,7 @@ class BayesDAG(Engine):
 
     @property
     def temperatures(self) -> Temperatures:
-        """What the chains target."""
+        """Temperatures of the chains' targets."""
         shared = self.num_chains if self.average_chains else 1
         return Temperatures(
             shared * self._potential_sampler.noise_scale**2,

@@ -42,6 +42,7 @@ from bayesdag.types import (
     Key,
     Monitor,
     Params,
+    PlainData,
     Recorder,
     Score,
     StructurePrior,
@@ -78,7 +79,7 @@ class _ModelDraws(NamedTuple):
     log_joint: Float[np.ndarray, " s"]
     weights: Float[np.ndarray, " s"]
     found: tuple[Found, ...]
-    report: dict[str, Any]
+    report: PlainData
     notes: list[str]
     missing_edges: float
     power: float
@@ -370,7 +371,7 @@ class Collapsed:
 
     def _words(
         self, data: Dataset, models: list[NoiseModel], parts: list[_ModelDraws]
-    ) -> dict[str, Any]:
+    ) -> PlainData:
         """Model, prior, search and tables; those of the first noise model in full."""
         scm, evidence = self.score.scm(data), in_words(self.score)
         noise = f"{type(scm.noise).__name__} noise {noise_averaging.describe(models)}".rstrip()

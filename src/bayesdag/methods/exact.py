@@ -34,6 +34,7 @@ from bayesdag.types import (
     ExactDependence,
     Key,
     Monitor,
+    PlainData,
     Score,
     StructurePrior,
 )
@@ -234,7 +235,7 @@ class Exact:
                 f"long as 15 variables, which take {unit})"
             )
 
-    def _words(self, data: Dataset) -> dict[str, Any]:
+    def _words(self, data: Dataset) -> PlainData:
         scm = self.score.scm(data)
         reading = (
             "order-modular (a graph counts once for each of its orders)"

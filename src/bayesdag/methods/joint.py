@@ -139,7 +139,7 @@ class Joint(Engine):
 
     @property
     def temperatures(self) -> Temperatures:
-        """What the chains target."""
+        """Temperatures of the chains' targets."""
         samplers = (self._potential_sampler, self._param_sampler)
         return Temperatures(*(sampler.noise_scale**2 for sampler in samplers))
 
@@ -148,7 +148,7 @@ class Joint(Engine):
         return self._param_sampler.clipped_share(state.params)
 
     def notes(self) -> list[str]:
-        """What a reader of the posterior should know about these settings."""
+        """Notes for readers of the posterior about these settings."""
         return [graph_draws.STRAIGHT_THROUGH] if self.order_gradient else []
 
     def _noted(self, posterior: Posterior) -> Posterior:

@@ -1,1 +1,1 @@
-"""What is assumed of the world: functions, noise, priors, and their energy."""
+"""Model assumptions: functions, noise, priors, and their energy."""

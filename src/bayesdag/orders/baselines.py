@@ -48,7 +48,7 @@ class Sorted(ABC):
 
     @abstractmethod
     def shown(self, data: Dataset) -> Float[np.ndarray, " d"]:
-        """What the columns are sorted by, ascending."""
+        """Values by which the columns are sorted, ascending."""
 
     def __call__(
         self, key: Key, data: Dataset, knowledge: Constraints, monitor: Monitor | None

@@ -58,7 +58,7 @@ class BatchedParentSearch:
         return [self._choices[task] for task in tasks]
 
     def _in_step(self, walks: dict[Family, Walk[End]]) -> dict[Family, End]:
-        """Where walks end that are made together, so that each batch serves all of them."""
+        """Ends of walks that are made together, so that each batch serves all of them."""
         ends: dict[Family, End] = {}
         walks = dict(walks)
         while walks:

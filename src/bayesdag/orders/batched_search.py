@@ -73,7 +73,7 @@ def _make(order: list[int], changes: list[Change]) -> None:
 
 
 def _shifted(order: list[int], now: int, then: int) -> tuple[int, list[int]]:
-    """Where the order changes when one variable moves, and to what."""
+    """Positions of the order that change when one variable moves, and their new entries."""
     changed = order.copy()
     changed.insert(then, changed.pop(now))
     start, stop = min(now, then), max(now, then) + 1

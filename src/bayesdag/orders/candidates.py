@@ -45,14 +45,14 @@ class Lists(NamedTuple):
 
 
 class Limits(NamedTuple):
-    """How large tables may grow: candidates without a core, and beside one."""
+    """Limits of table sizes: candidates without a core, and beside one."""
 
     plain: int
     beside_core: int
 
 
 class Outside(NamedTuple):
-    """What the posterior would do with variables that are no candidates.
+    """Estimated posterior of edges from variables that are no candidates.
 
     Attributes:
         probability: of the edge j -> i, estimated as if j alone were added; 0 for candidates.
@@ -165,7 +165,7 @@ def _prefetch(scores: FamilyScores, graphs: Bool[np.ndarray, "s d d"]) -> None:
 def _gains(
     scores: FamilyScores, penalty: np.ndarray, nodes: Int[Array, " b"], parents: np.ndarray
 ) -> Float[np.ndarray, "b d"]:
-    """What each further parent adds to the score, the structure prior included."""
+    """Gain in score of each further parent, the structure prior included."""
     size = parents.sum(axis=1)
     larger = penalty[np.minimum(size + 1, len(penalty) - 1)] - penalty[size]
     now = scores(np.asarray(nodes), parents)

@@ -4,6 +4,7 @@ A local score here is the log evidence of a score plus what is known beforehand 
 edges; the structure prior, which counts parents only, is added by whoever asks.
 """
 
+from collections.abc import Callable
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -121,11 +122,7 @@ class LocalScores:
         self, nodes: Int[np.ndarray, " m"], parents: ParentSets
     ) -> Float[np.ndarray, " m"]:
         """Score of each node with the parents in the same row."""
-        result = np.empty(len(nodes))
-        for node in np.unique(nodes):
-            rows = np.flatnonzero(nodes == node)
-            result[rows] = self.of_node(int(node), parents[rows])
-        return result
+        return _by_node(self.of_node, nodes, parents)
 
     def of_node(self, node: int, parents: ParentSets) -> Float[np.ndarray, " m"]:
         """Scores of one node with m parent sets."""
@@ -204,10 +201,7 @@ class BatchedScores:
         self, nodes: Int[np.ndarray, " m"], parents: ParentSets
     ) -> Float[np.ndarray, " m"]:
         """Score of each node with the parents in the same row, as it is now."""
-        result = np.empty(len(nodes))
-        for node in np.unique(nodes):
-            rows = np.flatnonzero(nodes == node)
-            result[rows] = self.knowledge.log_prior(int(node), parents[rows])
+        result = _by_node(self.knowledge.log_prior, nodes, parents)
         self._asked.update(zip(nodes.tolist(), _keys(parents), strict=True))
         allowed = np.isfinite(result)
         if allowed.any():
@@ -289,6 +283,19 @@ def _one_by_one(
     values = np.full(parents.shape, -np.inf)
     values[owner, added] = scores(nodes[owner], larger)
     return values
+
+
+def _by_node(
+    of_node: Callable[[int, ParentSets], np.ndarray],
+    nodes: Int[np.ndarray, " m"],
+    parents: ParentSets,
+) -> Float[np.ndarray, " m"]:
+    """A function of one node and many parent sets, for rows of different nodes."""
+    result = np.empty(len(nodes))
+    for node in np.unique(nodes):
+        rows = np.flatnonzero(nodes == node)
+        result[rows] = of_node(int(node), parents[rows])
+    return result
 
 
 def _keys(parents: ParentSets) -> list[bytes]:

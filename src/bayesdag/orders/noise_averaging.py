@@ -34,7 +34,7 @@ def noise_models(score: Score, num_samples: int) -> list[NoiseModel]:
 
 
 def describe(models: Sequence[NoiseModel]) -> str:
-    """What is assumed of the noise, in words; empty where a score has nothing to say."""
+    """Noise assumption of a score in words; empty where it has none."""
     words = "; ".join(model.words for model in models)
     return f"({words}; in equal shares)" if len(models) > 1 else words
 

@@ -7,7 +7,7 @@ whose draws say which variables are missing from the tables; and again, until no
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import numpy as np
@@ -23,7 +23,7 @@ from bayesdag.orders.strategies import SearchStrategy
 from bayesdag.random import generator
 from bayesdag.runs import loop
 from bayesdag.runs.checkpoint import fingerprint
-from bayesdag.types import Array, Key, Recorder
+from bayesdag.types import Array, Key, PlainData, Recorder
 
 # Results of the search this many nats below the best still supply candidates.
 MARGIN = 30.0
@@ -33,7 +33,7 @@ MAX_CORE_REVISIONS = 6
 
 @dataclass(frozen=True)
 class Effort:
-    """How hard to look.
+    """Effort of the search and the chains.
 
     Attributes:
         num_starts: searches, from afar and from the best result so far.
@@ -79,7 +79,7 @@ class Region:
     lists: Lists
     node_tables: tuple[NodeTable, ...]
     starts: Int[np.ndarray, "l t d"]
-    history: tuple[dict[str, Any], ...]
+    history: tuple[PlainData, ...]
     independent: tuple[Found, ...] = ()
     contexts: Bool[np.ndarray, " d"] | None = None
 
@@ -162,7 +162,7 @@ def explore(
 
 
 class _Ended(NamedTuple):
-    """What is read of the chains: draws of (ladder, draw), and where they ended."""
+    """Result of the chains: draws of (ladder, draw), and where they ended."""
 
     orders: Int[np.ndarray, "l s d"]
     component: Int[np.ndarray, "l s"]
@@ -234,7 +234,7 @@ def _with_graphs(key: Key, region: Region, ended: _Ended) -> Sampled:
 
 
 def outside(scores: FamilyScores, region: Region, drawn: Sampled) -> Outside:
-    """What the draws say of variables that are no candidates."""
+    """Estimates, from the draws, for variables that are no candidates."""
     penalty = region.components.most_common(drawn.component)
     return candidates.outside(scores, penalty, region.lists, drawn.orders, drawn.graphs)
 
@@ -342,7 +342,7 @@ def _update(
 
 
 def _entering(probability: np.ndarray, lists: Lists, required: np.ndarray, limits: Limits) -> int:
-    """How many variables would enter the lists and are probable enough to be worth it."""
+    """Number of variables that would enter the lists and are probable enough to matter."""
     wanted = candidates.choose(probability, required, limits)
     return sum(
         int(probability[j, node] > candidates.WORTH_A_ROUND)

@@ -1,4 +1,4 @@
-"""What a run has searched, what its tables hold and leave out: for the provenance."""
+"""Report of a run for the provenance: searches, tables, and what they leave out."""
 
 from typing import Any, NamedTuple
 
@@ -34,7 +34,7 @@ def search_report(
 
 
 class Disagreement(NamedTuple):
-    """How independent searches differ, and whether the chains have overcome it.
+    """Disagreement of independent searches, and whether the chains have overcome it.
 
     Attributes:
         log_scores: of the graphs in which they ended, in the order of the searches.
@@ -80,7 +80,7 @@ def disagreement(
     independent: tuple[Found, ...],
     log_joint: Float[np.ndarray, "chain draw"],
 ) -> Disagreement | None:
-    """How independent searches differ; None where there was one search, or many perturbed ones."""
+    """Disagreement of independent searches; None for one search, or many perturbed ones."""
     if len(independent) < 2:
         return None
     graphs = np.stack([result.graph != 0 for result in independent])
@@ -116,7 +116,7 @@ def _named(arrows: tuple[str, ...]) -> str:
 def table_report(
     names: tuple[str, ...], region: Region, drawn: Sampled, missing: Outside
 ) -> dict[str, Any]:
-    """What the tables hold, and what they may have lost."""
+    """Contents of the score tables, and what they may have lost."""
     lists, outside = region.lists, 1 - drawn.inside.mean(axis=0)
     return {
         "candidates": {name: len(lists.inside(i)) for i, name in enumerate(names)},
@@ -143,7 +143,7 @@ def edge_log_odds(region: Region, drawn: Sampled) -> list[dict[str, float]]:
 def table_notes(
     names: tuple[str, ...], region: Region, drawn: Sampled, missing: Outside
 ) -> list[str]:
-    """What a reader should know about the tables, in words."""
+    """Notes about the score tables, in words."""
     notes = []
     expected = float(missing.probability.sum())
     if expected > 0:

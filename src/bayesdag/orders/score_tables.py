@@ -240,7 +240,7 @@ def draw_graphs(
 
 
 def core_strides(num_core: int) -> Int[np.ndarray, " k"]:
-    """What each late core member adds to the row index.
+    """Increment of the row index for each late core member.
 
     Sums of one and of two are all different: a greedy sequence without equal sums of two,
     raised by more than twice its last member, so that the number of terms shows as well.

@@ -19,7 +19,7 @@ from bayesdag.types import Recorder
 
 
 class Found(NamedTuple):
-    """Where one start of the search ended.
+    """Result of a search from one start.
 
     Attributes:
         order: variables, sources first.
@@ -134,7 +134,7 @@ def starting_orders(
 
 
 def _explained(parents: ParentSearch) -> Float[np.ndarray, " d"]:
-    """What all other variables add to the score of each."""
+    """Gain in score of each variable from all others."""
     required = parents.scores.knowledge.required
     d = len(required)
     everything = (1 << d) - 1

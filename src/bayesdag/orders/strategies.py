@@ -1,4 +1,4 @@
-"""How to search, by what a score costs: the one place that decides.
+"""Search strategies, chosen by the cost of a score.
 
 Scores that cost little are searched from many starts, one variable at a time. Scores that train
 networks begin where a surrogate ends, and are asked for in large batches.
@@ -50,7 +50,7 @@ class SearchStrategy(Protocol):
 
     @property
     def scores(self) -> FamilyScores:
-        """What is searched."""
+        """Scores that are searched."""
         ...
 
     @property
@@ -159,7 +159,7 @@ class ExpensiveSearch:
     tabulates_all: bool = False
 
     def find(self, rng: np.random.Generator, prior: Components, num_searches: int) -> Searched:
-        """Where the two searches end."""
+        """Results of the two searches."""
         rough, other = self._starts(rng, prior, num_searches)
         parents = self._parents(prior, rough)
         found = [batched_search(parents, order) for order in (rough.order, other)]

@@ -58,7 +58,7 @@ class TemperingState(NamedTuple):
 
 
 class OrderDraw(NamedTuple):
-    """What is kept: the first rung of every ladder."""
+    """Draws that are kept: the first rung of every ladder."""
 
     order: Int32[JaxArray, "*s d"]
     component: Int32[JaxArray, "*s"]
@@ -66,7 +66,7 @@ class OrderDraw(NamedTuple):
 
 
 class TemperingContext(NamedTuple):
-    """What the chains read: the tables, and the inverse temperature of every replica."""
+    """Inputs of the chains: the tables, and the inverse temperature of every replica."""
 
     table: Lookup
     beta: Float32[JaxArray, "l t"]

@@ -1,4 +1,4 @@
-"""Where the arrays of a netCDF document lie in its bytes, and how to read them from there.
+"""Positions of the arrays of a netCDF document in its bytes, and reading them from there.
 
 HDF5 names the place of every chunk, and its deflate filter is plain zlib: with a list of
 places no HDF5 library is needed to read (kerchunk reads archives in the cloud that way).

@@ -1,4 +1,4 @@
-"""How chains differ: R-hat, effective sizes, and chains that differ from all the others.
+"""Comparison of chains: R-hat, effective sizes, and chains that differ from all others.
 
 R-hat and effective sizes are ArviZ's, of unweighted draws. R-hat averages over chains and may
 overlook a single one, so each chain's probabilities are compared with the others', too.

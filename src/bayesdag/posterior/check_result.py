@@ -1,4 +1,4 @@
-"""What a check of the model against its rows found, and how it is put in words.
+"""Result of a check of the model against its rows, and its wording.
 
 The rule: a misfit counts when it exceeds 0.01 nats per row by more than its standard error, and
 when over all rows it adds up to more than log(k / 0.05) nats, the evidence that chance alone
@@ -23,7 +23,7 @@ NEURAL = "method 'collapsed' with preset 'neural'"
 
 @dataclass(frozen=True)
 class VariableCheck:
-    """How the residuals of one variable differ from what the model says of them.
+    """Misfit of one variable: how its residuals differ from what the model says of them.
 
     Attributes:
         variable: its name.
@@ -57,7 +57,7 @@ class VariableCheck:
 
 @dataclass(frozen=True, repr=False)
 class Check:
-    """How well the model fits, variable by variable.
+    """Fit of the model, variable by variable.
 
     Attributes:
         variables: what was found of each.
@@ -80,7 +80,7 @@ class Check:
 
     @property
     def warnings(self) -> list[str]:
-        """What should not be trusted, in words; empty when the model fits."""
+        """Misfits in words; empty when the model fits."""
         return [
             f"{one.variable}: {words}." for one in self.variables for words in self._misfits(one)
         ]
@@ -92,7 +92,7 @@ class Check:
 
     @property
     def total(self) -> float:
-        """What matters of the misfits of all variables, in nats per row."""
+        """Sum of the relevant misfits of all variables, in nats per row."""
         found = [gain for one in self.variables for gain in (one.shape, one.dependence)]
         return sum(max(gain - MATTERS, 0.0) for gain in found)
 

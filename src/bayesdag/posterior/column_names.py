@@ -26,7 +26,7 @@ def pair(names: Sequence[str], cause: str, outcome: str) -> tuple[int, int]:
 def assignment(
     names: Sequence[str], values: Mapping[str, float | int] | None
 ) -> tuple[Bool[np.ndarray, " d"], Float[np.ndarray, " d"]]:
-    """Which nodes a mapping names, and the number it gives each of them (others: 0)."""
+    """Mask of the nodes that a mapping names, and their numbers (others: 0)."""
     mask, numbers = np.zeros(len(names), dtype=bool), np.zeros(len(names))
     for name, value in (values or {}).items():
         position = node(names, name)

@@ -1,7 +1,6 @@
 """Posteriors from files, and from what a method has drawn."""
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -11,7 +10,7 @@ from bayesdag.errors import BayesdagError, FileFormatError
 from bayesdag.model.scm import SCM
 from bayesdag.posterior import storage
 from bayesdag.posterior.posterior import Posterior
-from bayesdag.types import Array, Params
+from bayesdag.types import Array, Params, PlainData
 
 
 def load(path: str | Path) -> Posterior:
@@ -36,7 +35,7 @@ def from_draws(
     data: Dataset,
     *,
     log_joint: Array,
-    provenance: dict[str, Any],
+    provenance: PlainData,
     weights: Array | None = None,
     marginals: dict[str, np.ndarray] | None = None,
     state: dict[str, np.ndarray] | None = None,

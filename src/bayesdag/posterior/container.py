@@ -77,7 +77,7 @@ def unpack(content: bytes) -> Content:
 
 
 def refusal(path: Path, reason: object) -> FileFormatError:
-    """What is said of a file that cannot be used."""
+    """Error about a file that cannot be used."""
     return FileFormatError(
         f"{path} is not a whole {LIBRARY} result ({reason}); fit again, or restore it from a copy"
     )

@@ -1,4 +1,4 @@
-"""Whether the chains have found the same posterior, and how many draws they are worth.
+"""Diagnostics of chains: agreement, and effective numbers of draws.
 
 R-hat and effective sizes come from ArviZ and use unweighted draws; the effective size of the
 weights stands beside them. Whatever never changes has no R-hat. Chains stuck at different
@@ -27,7 +27,7 @@ from bayesdag.posterior.chain_comparison import (
     outliers,
 )
 from bayesdag.posterior.libraries import DataFrame, data_frame
-from bayesdag.types import Draws, Weights
+from bayesdag.types import Draws, PlainData, Weights
 
 ESS_LIMIT = 100.0  # then a probability of one half is known to 0.05
 RARE = 0.02  # edges nearer to 0 or 1 change too seldom for an R-hat
@@ -36,7 +36,7 @@ NAMED = 5  # so many offenders are named in a verdict
 
 @dataclass(frozen=True, repr=False)
 class Diagnostics:
-    """What the chains say of one another.
+    """Agreement of the chains, and effective numbers of draws.
 
     Attributes:
         num_chains: independent runs.
@@ -81,7 +81,7 @@ class Diagnostics:
 
     @property
     def unmixed(self) -> list[Quantity]:
-        """What differs between the chains more than chance allows, worst first."""
+        """Quantities that differ between the chains more than chance allows, worst first."""
         wrong = [q for q in self.quantities if q.state in (NOT_MIXED, STUCK)]
         return sorted(wrong, key=lambda q: -np.nan_to_num(q.rhat, posinf=np.inf))
 
@@ -111,7 +111,7 @@ class Diagnostics:
             {title: [getattr(q, field) for q in shown] for title, field in columns.items()}
         )
 
-    def summary(self) -> dict[str, Any]:
+    def summary(self) -> PlainData:
         """The whole as plain data; numbers that do not exist are None."""
         return {
             "verdict": self.verdict,
@@ -256,8 +256,8 @@ def diagnose(
     )
 
 
-def member(name: str, num_chains: int, provenance: Mapping[str, Any]) -> dict[str, Any]:
-    """What a result keeps of one of the posteriors it was made of, as plain data."""
+def member(name: str, num_chains: int, provenance: Mapping[str, Any]) -> PlainData:
+    """Record, as plain data, of one of the posteriors that a result is made of."""
     independent = bool(provenance.get("independent", False))
     return {"name": name, "num_chains": num_chains, "independent": independent}
 

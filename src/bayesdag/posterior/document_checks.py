@@ -1,4 +1,4 @@
-"""Whether a document, read from a file of anyone, can be a posterior at all.
+"""Checks of documents from untrusted files: can this be a posterior at all.
 
 A checksum detects damage, not intent: whoever writes the file writes the checksum, too. So
 everything that questions rely on is looked at once, before the first of them is asked.

@@ -1,20 +1,20 @@
 """Answers about interventions: draws, and what they say about size, sign and uncertainty."""
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from bayesdag.posterior import estimates
 from bayesdag.posterior.libraries import DataFrame, data_frame
-from bayesdag.types import Weights
+from bayesdag.types import PlainData, Weights
 
 FEWEST_REPLICATED = 0.2
 
 
 class VarianceSplit(NamedTuple):
-    """Where the variance of an effect comes from.
+    """Variance of an effect, split by its origin.
 
     Var(effect) = Var(E[effect | structure]) + E[Var(effect | structure)].
 
@@ -103,7 +103,7 @@ class Effect:
 
     @property
     def sign_flips(self) -> float:
-        """How often the sign depends on the graph.
+        """Probability of a graph whose mean effect has the opposite sign.
 
         Given that there is a path, the probability of a graph whose own mean effect has the
         sign opposite to that of all of them together. A structure drawn once has the sign of
@@ -144,7 +144,7 @@ class Effect:
         parametric = min(prob_path * float(np.average(within, weights=mass)), total)
         return VarianceSplit(total - parametric, parametric, replicated)
 
-    def summary(self, prob: float = 0.95) -> dict[str, Any]:
+    def summary(self, prob: float = 0.95) -> PlainData:
         """Everything above as plain data; what cannot be estimated is None."""
         low, high = self.hdi(prob)
         split = self.variance
@@ -209,7 +209,7 @@ class Effect:
 
 @dataclass(frozen=True)
 class Counterfactual:
-    """What given rows would have been, had some variables been set: one answer per draw.
+    """Counterfactual values of given rows, had some variables been set, per draw.
 
     Attributes:
         draws: (chain, draw, row, variable), in original units.

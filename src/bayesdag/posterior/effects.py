@@ -1,4 +1,4 @@
-"""What happens to one variable when another is set: effects, samples, counterfactuals.
+"""Interventions: effects, samples, counterfactuals.
 
 Everything is computed draw by draw, so that the spread of an answer holds both kinds of
 uncertainty: which graph is true, and which functions are. Numbers go in and come out in the
@@ -193,7 +193,7 @@ def counterfactual(ensemble: Ensemble, rows: Any, do: Numbers) -> Counterfactual
 def _assigned(
     ensemble: Ensemble, values: Numbers | None
 ) -> tuple[Bool[np.ndarray, " d"], Float[np.ndarray, " d"]]:
-    """Which variables are given a value, and which; refused where it would overflow."""
+    """Mask and values of the variables that are set; refused where they would overflow."""
     mask, numbers = column_names.assignment(ensemble.names, values)
     if ensemble.contexts:
         mask, numbers = ensemble.contexts.complete(ensemble.names, mask, numbers)

@@ -1,4 +1,4 @@
-"""What weighted draws say of a quantity: its mean, and how exactly they know it.
+"""Estimates from weighted draws: means, and their Monte-Carlo errors.
 
 Values have leading dimensions (chain, draw); weights sum to 1 over both.
 """

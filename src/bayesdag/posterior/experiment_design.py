@@ -1,4 +1,4 @@
-"""Which variable to set next, to learn most about the graph, an edge or an effect.
+"""Experimental design: the variable to set next, to learn about graph, edge or effect.
 
 For every candidate, draws from the posterior take turns in being the truth: each simulates
 the rows of an experiment, and `information_gain` estimates what they would teach on
@@ -157,7 +157,7 @@ def _log_terms(
 def _plan(
     ensemble: Ensemble, node: int | None, levels: Levels, num_rows: int
 ) -> tuple[Bool[np.ndarray, " d"], Float[np.ndarray, "n d"]]:
-    """What is set, and to which values row by row, in engine units."""
+    """Mask of what is set, and its values row by row, in engine units."""
     d, scaling = len(ensemble.names), ensemble.model.scaling
     mask, settings = np.zeros(d, dtype=bool), np.zeros((num_rows, d), dtype=np.float32)
     if ensemble.contexts:

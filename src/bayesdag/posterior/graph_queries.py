@@ -1,4 +1,4 @@
-"""What is probable about the graph: edges, paths, blankets, classes, and single graphs.
+"""Probabilities of graph features: edges, paths, blankets, classes, and single graphs.
 
 Functions of draws `graphs` (chain, draw, d, d) and their `weights` (chain, draw). Where a
 method knows a probability exactly it comes in `marginals` and is preferred to the draws,
@@ -191,7 +191,7 @@ class EquivalenceClasses:
     """Sets of graphs that no independence in the data can tell apart, by their mass.
 
     Attributes:
-        cpdags: one essential graph a class; where both entries are 1 the direction is open.
+        cpdags: one essential graph per class; where both entries are 1 the direction is open.
         mass: posterior probability of each class, largest first.
         num_graphs: how many different members were drawn.
         names: column names.
@@ -212,7 +212,7 @@ class EquivalenceClasses:
         return "\n  ".join([heading, *shown, *more])
 
     def table(self) -> DataFrame:
-        """One row a class: mass, members drawn, and its edges in words."""
+        """One row per class: mass, members drawn, and its edges in words."""
         return data_frame(
             {
                 "probability": self.mass,

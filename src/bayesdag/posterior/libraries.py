@@ -31,8 +31,7 @@ def compiled(*static: str) -> Callable[[Function], Function]:
     """A decorator that compiles a function once for each value of its `static` arguments."""
 
     def compile_it(function: Function) -> Function:
-        jitted: Any = jax.jit(function, static_argnames=static)  # pyright: ignore[reportUnknownMemberType]
-        return jitted
+        return cast(Any, jax).jit(function, static_argnames=static)
 
     return compile_it
 

@@ -78,7 +78,7 @@ def _refuse_different(first: Posterior, other: Posterior) -> None:
             )
     if first.num_draws != other.num_draws:
         raise InputError(
-            f"the results have {first.num_draws} and {other.num_draws} draws a chain; fit "
+            f"the results have {first.num_draws} and {other.num_draws} draws per chain; fit "
             "both with the same num_samples, or extend the shorter one"
         )
 

@@ -36,7 +36,7 @@ class DensityGain(NamedTuple):
 
 
 class Reasons(NamedTuple):
-    """What residuals may depend on: the values of d variables, then their residuals.
+    """Candidate explanations of residuals: the values of d variables, then their residuals.
 
     Attributes:
         groups: number of the group of similar values that a row is in.
@@ -48,7 +48,7 @@ class Reasons(NamedTuple):
 
 
 class Dependence(NamedTuple):
-    """How residuals depend on another variable.
+    """Dependence of residuals on another variable.
 
     Attributes:
         gain: nats per row, in draws in which that variable is no descendant (0 in the others).
@@ -64,7 +64,7 @@ class Dependence(NamedTuple):
 
 
 def shape_gain(u: Uniforms, folds: Folds) -> DensityGain:
-    """What another noise density, the same for all rows, would gain; averaged over draws."""
+    """Gain of another noise density, the same for all rows; averaged over draws."""
     everywhere = np.ones((NUM_FOLDS, len(u)), dtype=bool)
     bins = np.zeros((NUM_FOLDS, *u.shape), dtype=int)
     return _cross_fitted(legendre(u, SHAPE_ORDER), bins, np.ones((1, 1)), folds, everywhere)
@@ -77,7 +77,7 @@ def dependence(
     folds: Folds,
     seen: Int[np.ndarray, " rows"],
 ) -> Dependence | None:
-    """What the most telling non-descendant would gain; averaged over draws.
+    """Gain of the most informative non-descendant; averaged over draws.
 
     It is chosen anew on the rows that are fitted in each fold: choosing costs nothing there.
 

@@ -41,7 +41,7 @@ from bayesdag.posterior.levels import usual_levels
 from bayesdag.posterior.libraries import DataFrame, DiGraph
 from bayesdag.posterior.simulation import Ensemble
 from bayesdag.random import key_of
-from bayesdag.types import Draws, Params, Weights
+from bayesdag.types import Draws, Params, PlainData, Weights
 
 if TYPE_CHECKING:
     import xarray
@@ -72,8 +72,8 @@ class Posterior:
     params: Params
     names: tuple[str, ...]
     stats: dict[str, Float[np.ndarray, "chain draw"]]
-    summary: dict[str, Any]
-    provenance: dict[str, Any]
+    summary: PlainData
+    provenance: PlainData
     marginals: dict[str, Float[np.ndarray, "d d"]] | None = None
     state: dict[str, np.ndarray] | None = None
 
@@ -234,7 +234,7 @@ class Posterior:
         num_rows: int = 1000,
         seed: int = 0,
     ) -> Effect:
-        """What changing `cause` from values[0] to values[1] does to the mean of `outcome`.
+        """Change in the mean of `outcome` when `cause` is set from values[0] to values[1].
 
         By default from one standard deviation below the mean of the cause to one above, or
         from the lower to the higher value of a binary column.
@@ -249,7 +249,7 @@ class Posterior:
         return effects.sample(key_of(seed), self._ensemble, num_rows, do)
 
     def counterfactual(self, rows: Any, do: Mapping[str, float | int]) -> Counterfactual:
-        """What the given rows would have been, had the variables in `do` been set."""
+        """Counterfactual values of the given rows, had the variables in `do` been set."""
         return effects.counterfactual(self._ensemble, rows, do)
 
     def next_experiment(
@@ -262,7 +262,7 @@ class Posterior:
         seed: int = 0,
         **settings: int,
     ) -> DataFrame:
-        """Which variable to set next, to learn about the graph, an edge or an effect.
+        """Experiments ranked by what they teach about the graph, an edge or an effect.
 
         Unless `levels` are given, each variable is set one standard deviation below and
         above its mean, or to both values of a binary column. `settings` are those of
@@ -279,7 +279,7 @@ class Posterior:
         )
 
     def diagnostics(self) -> Diagnostics:
-        """Whether the chains agree, with a verdict in words."""
+        """Agreement of the chains, with a verdict in words."""
         origin = self.provenance
         how = (bool(origin.get("independent", False)), origin.get("members", ()))
         found = diagnostics.diagnose(self.graphs, self.weights, self.stats, self.names, *how)
@@ -297,7 +297,7 @@ class Posterior:
 
     @property
     def checked(self) -> Check | None:
-        """What `fit` found when it checked the model against the rows; None: not checked."""
+        """Check that `fit` made of the model against the rows; None: not checked."""
         summary = self.provenance.get("check")
         return None if summary is None else check_result.from_summary(summary)
 
@@ -333,7 +333,7 @@ class Posterior:
         return edge_evidence.matrix(self._ensemble, tied, self.summary)[:d, :d]
 
     def describe(self) -> list[str]:
-        """What this posterior is of, in words: its fit first, then model, prior and draws."""
+        """Description in words: the fit first, then model, prior and draws."""
         stated = [key for key in ("model", "prior") if key in self.provenance]
         lines = [f"{key}: {self.provenance[key]}" for key in stated]
         size = f"draws: {self.num_draws} per chain, {self.num_chains} chain(s)"

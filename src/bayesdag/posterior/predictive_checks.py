@@ -1,4 +1,4 @@
-"""Whether the model fits the rows it was fitted to, or its answers should not be trusted.
+"""Posterior predictive checks of the model against the rows it was fitted to.
 
 What draws of the posterior leave unexplained of the data must look like the stated noise and
 must not depend on any variable that is not a descendant. The misfit of each variable is measured
@@ -160,7 +160,7 @@ def _normal_moments(u: Float[np.ndarray, "s n"]) -> tuple[float, ...]:
 
 
 def _size(rng: np.random.Generator, data: Dataset) -> tuple[int, np.ndarray]:
-    """How many draws and which rows, shuffled: the work is bounded, draws are spared first."""
+    """Number of draws, and shuffled rows: the work is bounded, draws are spared first."""
     n, d = data.num_rows, data.num_variables
     num_draws = int(np.clip(MOST_CELLS // (min(n, MOST_ROWS) * d), *NUM_DRAWS))
     num_rows = int(np.clip(MOST_CELLS // (num_draws * d), LEAST_ROWS, MOST_ROWS))

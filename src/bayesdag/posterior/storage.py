@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Document:
-    """What a result file holds.
+    """Contents of a result file.
 
     Attributes:
         names: column names.

@@ -1,4 +1,4 @@
-"""What outlives a run: results it need not compute again, in a file or in memory.
+"""Checkpoints: results that a run need not compute again, in a file or in memory.
 
 Everything is deterministic, so a run that is resumed repeats the cheap steps and finds the
 results of the expensive ones (trained families, local searches, chains) in its journal: it ends
@@ -23,7 +23,7 @@ from bayesdag.errors import FileFormatError, WriteError
 from bayesdag.runs import journal
 from bayesdag.runs.files import write_whole
 from bayesdag.runs.journal import Arrays, Located
-from bayesdag.types import Announcer, Monitor, Recorder, StatusReporter
+from bayesdag.types import Announcer, Monitor, PlainData, Recorder, StatusReporter
 
 _CHAINS = "chains"
 _UNFINISHED = "unfinished "  # prefix of what is kept of a result on the way to it
@@ -46,7 +46,7 @@ class Checkpoint:
     """
 
     path: Path
-    settings: dict[str, Any]
+    settings: PlainData
     every: float = 10.0
     results_every: float = 2.0
     _located: dict[str, Located] | None = field(default=None, repr=False)
@@ -165,7 +165,7 @@ class Checkpoint:
             raise journal.refusal(name, f"cannot be read ({error})") from error
         return located
 
-    def _refuse_other_settings(self, theirs: dict[str, Any]) -> None:
+    def _refuse_other_settings(self, theirs: PlainData) -> None:
         mine = json.loads(json.dumps(self.settings))
         different = sorted(k for k in theirs.keys() | mine.keys() if theirs.get(k) != mine.get(k))
         if different:
@@ -201,7 +201,7 @@ class MemoryJournal:
             self._known[found.name] = content[found.start : found.start + found.length]
 
     def kept(self) -> dict[str, np.ndarray]:
-        """What this run has used or computed, as plain arrays."""
+        """Results that this run has used or computed, as plain arrays."""
         content = b"".join(self._used[name] for name in sorted(self._used))
         return {"journal": np.frombuffer(content, dtype=np.uint8)}
 
@@ -313,7 +313,7 @@ class MonitorGroup:
 
 
 def recorder_of(monitor: Monitor | Recorder | None) -> Recorder:
-    """What a method records to, whoever watches it."""
+    """Recorder of a method, whatever monitor it has."""
     if isinstance(monitor, Recorder):
         return monitor
     return MonitorGroup(() if monitor is None else (monitor,))

@@ -1,4 +1,4 @@
-"""How long a fit will take, said before it starts: roughly, and what would make it faster.
+"""Expected duration of a fit, before it starts: roughly, and what would make it faster.
 
 Methods know from experience how long they took on two cores or on one accelerator
 (`experiments/results`); a short timing of this machine turns that into a range. Data differ
@@ -49,7 +49,7 @@ def spoken_range(low: float | int, high: float | int) -> str:
 
 
 def slowness() -> float:
-    """How many times longer this machine takes, as busy as it is, than those of experience."""
+    """Slowness of this machine, as busy as it is, relative to the machines of experience."""
     factor = min(_seconds_of_work() for _ in range(5)) / REFERENCE_SECONDS
     return float(np.clip(factor, 1 / MOST, MOST))
 

@@ -172,7 +172,7 @@ def _temporary(path: Path) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def _refusals(path: Path, more: str = "") -> Iterator[None]:
-    """What the operating system refuses, in words."""
+    """Refusals of the operating system, in words."""
     try:
         yield
     except WriteError:

@@ -27,7 +27,7 @@ _MARK = b"RECD"
 
 
 class Located(NamedTuple):
-    """Where a record lies in a file: its name, its first byte, and its length."""
+    """Position of a record in a file: its name, its first byte, and its length."""
 
     name: str
     start: int

@@ -27,7 +27,7 @@ COMPILER = {"xla_gpu_enable_triton_gemm": False}
 
 @runtime_checkable
 class Kernel(Protocol):
-    """What is run: hashable, so that equal kernels share compiled code."""
+    """Kernel of a run: hashable, so that equal kernels share compiled code."""
 
     def step(self, key: Key | Keys, step: Array, state: Any, context: Any) -> tuple[Any, dict]:
         """The next state, and statistics of it with a trailing chain axis.
@@ -43,7 +43,7 @@ class Kernel(Protocol):
 
 @dataclass(frozen=True)
 class Schedule:
-    """How long to run and what to keep, in NumPyro's words.
+    """Length of a run and draws to keep, in NumPyro's words.
 
     Attributes:
         num_warmup: steps before the first draw counts.

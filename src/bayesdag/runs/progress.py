@@ -1,4 +1,4 @@
-"""How far a run is and how long it still takes: one line on a terminal, plain lines elsewhere.
+"""Progress of a run and time left: one line on a terminal, plain lines elsewhere.
 
 Everything goes to stderr. A thread of its own writes, so that a stage that reports nothing
 for a while still shows that it is at work; a fit that ends within seconds shows nothing.
@@ -19,7 +19,7 @@ SECONDS_BETWEEN_UPDATES = 1.0  # of the one line on a terminal
 
 
 class Stage(NamedTuple):
-    """What a run is doing, and since when it has been counting.
+    """Stage of a run, and since when it has been counting.
 
     Attributes:
         words: what is being done.
@@ -101,7 +101,7 @@ class ProgressReport:
         self._stage = self._stage.next(words, done, total, time.monotonic())
 
     def describe(self) -> str:
-        """How far the run is, on one line."""
+        """Progress of the run, on one line."""
         now = time.monotonic()
         return self._stage.describe(now - self._started, now)
 

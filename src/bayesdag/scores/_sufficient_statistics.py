@@ -47,7 +47,7 @@ def rows_of(values: Float[np.ndarray, "n c"], observed: Bool[np.ndarray, "n d"])
 def by_size(
     parents: Bool[np.ndarray, "m d"], extra: int = 0
 ) -> Iterator[tuple[Int[np.ndarray, " b"], Int[np.ndarray, "b p"]]]:
-    """Which parent sets have p members, and those members; in pieces of bounded memory.
+    """Parent sets with p members, and those members; in pieces of bounded memory.
 
     Args:
         extra: numbers that the caller keeps for each set, beside a few p x p matrices.

@@ -1,4 +1,4 @@
-"""What the chains of the paper's two engines share: data, batches, starts and samplers."""
+"""Common parts of the paper's two engines: data, batches, starts and samplers."""
 
 import dataclasses
 import math
@@ -131,7 +131,7 @@ def init_parts(settings: EngineSettings, part: Initialised, key: Key, d: int) ->
 
 
 def carries(settings: EngineSettings, d: int) -> Any:
-    """What the relaxation carries from step to step, per chain."""
+    """Carry of the relaxation from step to step, per chain."""
     return jax.tree.map(
         lambda x: jnp.broadcast_to(x, (settings.num_chains, *x.shape)), settings.relaxation.init(d)
     )

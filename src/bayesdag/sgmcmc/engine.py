@@ -27,7 +27,7 @@ _STEP_AT_TWENTY, _STEP_AT_TWENTY_ON_GPU = 0.09, 0.0027
 
 
 class Temperatures(NamedTuple):
-    """What the chains target: exp(-U / temperature), for each kind of unknown."""
+    """Temperatures of the targets exp(-U / temperature), for each kind of unknown."""
 
     potentials: float
     params: float
@@ -92,7 +92,7 @@ class Engine(EngineSettings, ABC):
     def posteriors(
         self, keys: Keys, done: RunState, datasets: Sequence[Dataset], context: DataContext
     ) -> list[Posterior]:
-        """What a finished run has drawn, per data set."""
+        """Posteriors from a finished run, one per data set."""
 
     @abstractmethod
     def start(self, key: Key, num_rows: int, d: int) -> Any:
@@ -114,12 +114,12 @@ class Engine(EngineSettings, ABC):
 
     @abstractmethod
     def notes(self) -> list[str]:
-        """What a reader of the posterior should know about these settings."""
+        """Notes for readers of the posterior about these settings."""
 
     @property
     @abstractmethod
     def temperatures(self) -> Temperatures:
-        """What the chains target."""
+        """Temperatures of the chains' targets."""
 
     @cached_property
     def energy(self) -> Energy:
@@ -134,7 +134,7 @@ class Engine(EngineSettings, ABC):
 
     @property
     def schedule(self) -> Schedule:
-        """How long the chains run, and what is kept of them."""
+        """Schedule of the chains: steps and draws."""
         return Schedule(self.num_warmup, self.num_samples, self.thinning)
 
     def lift(self, coordinates: Array, context: DataContext) -> tuple[Array, Array]:

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -17,7 +16,7 @@ from bayesdag.posterior import Posterior
 from bayesdag.runs.loop import RunState
 from bayesdag.sgmcmc.chains import DataContext, on_cpu, over_chains, tiled
 from bayesdag.sgmcmc.engine import Engine
-from bayesdag.types import Array, Params
+from bayesdag.types import Array, Params, PlainData
 
 _ROWS_AT_ONCE = 512
 _MANY_EDGES = 3.0  # per variable
@@ -69,7 +68,7 @@ def _edges_per_variable(graphs: Array) -> float:
     return float(np.asarray(graphs).sum(axis=(2, 3)).mean() / graphs.shape[-1])
 
 
-def _provenance(engine: Engine, clipped: float, edges_per_variable: float) -> dict[str, Any]:
+def _provenance(engine: Engine, clipped: float, edges_per_variable: float) -> PlainData:
     """Model, prior and temperature in words, and what a reader should know."""
     if engine.sparsity is None:
         prior = f"order-modular: {engine.prior.describe()}"
@@ -85,7 +84,7 @@ def _provenance(engine: Engine, clipped: float, edges_per_variable: float) -> di
 
 
 def _warnings(engine: Engine, clipped: float, edges_per_variable: float) -> list[str]:
-    """What looks wrong in this run, and what to do about it."""
+    """Warnings about this run, with remedies."""
     notes, of_potentials = [], engine.temperatures.potentials
     if of_potentials != engine.temperatures.params:
         notes.append(f"the temperature of the potentials is {of_potentials:g}")

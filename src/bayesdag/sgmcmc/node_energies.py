@@ -36,7 +36,7 @@ class NodeEnergies(NamedTuple):
 
 
 class ChainContext(NamedTuple):
-    """Where one chain stands while its graph moves.
+    """Context of one chain while its graph moves.
 
     Attributes:
         energy: U.
@@ -144,7 +144,7 @@ def chain_context(
     batch: Batch,
     temperature: float | Array = 1.0,
 ) -> ChainContext:
-    """Where a chain stands, with the component of the structure prior drawn anew."""
+    """Context of a chain, with the component of the structure prior drawn anew."""
     order = dagspace.order(potentials)
     component = draw_component(key, energy, dagspace.confine(mask, support) * order)
     return ChainContext(energy, order, params, component, support, batch, temperature)

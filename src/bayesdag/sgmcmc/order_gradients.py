@@ -17,7 +17,7 @@ from bayesdag.types import Array, Key
 
 
 class OrderPoint(NamedTuple):
-    """Where the chains are when the gradient in p is taken.
+    """Point of the chains at which the gradient in p is taken.
 
     Attributes:
         coordinates: of the potentials, before `lift`.

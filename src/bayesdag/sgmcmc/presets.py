@@ -16,7 +16,7 @@ from bayesdag.sgmcmc.edges.bernoulli import Bernoulli
 from bayesdag.sgmcmc.edges.permutation import Permutation
 from bayesdag.sgmcmc.relaxations.sinkhorn import Sinkhorn
 from bayesdag.sgmcmc.samplers.adam_sghmc import AdamSGHMC
-from bayesdag.types import Edges, Mechanism
+from bayesdag.types import Edges, Mechanism, PlainData
 
 # name: λ_s, noise scale of p, of Θ, sparse init (as in the published configurations, which
 # have it on in three rows where the paper's table has not: ER 100, SF 70, SF 100).
@@ -39,7 +39,7 @@ _LINEAR = {"linear-er5": (50.0, 0.001, 0.001, False), "linear-sf5": (50.0, 0.01,
 _REAL = {"syntren": (300.0, 0.1, 0.01, False), "sachs": (1200.0, 0.1, 0.01, False)}
 
 
-def table(method: type) -> dict[str, Any]:
+def table(method: type) -> PlainData:
     """All presets of the method."""
     presets = {"quick": _quick(method)}
     for name, row in _NONLINEAR.items():
@@ -57,7 +57,7 @@ def table(method: type) -> dict[str, Any]:
     return presets
 
 
-def _published(row: tuple[float, float, float, bool], edges: type) -> dict[str, Any]:
+def _published(row: tuple[float, float, float, bool], edges: type) -> PlainData:
     """Settings that all published runs share; 700 epochs of ten steps, ten draws per chain."""
     sparsity, potential_noise, param_noise, sparse_init = row
     shift = -1.0 if sparse_init else 0.0

@@ -1,4 +1,4 @@
-"""Which evidence of learned functions deserves trust: exact posteriors of small data sets."""
+"""Evidence of learned functions on trial: exact posteriors of small data sets."""
 
 from math import inf
 from typing import Any

@@ -1,4 +1,4 @@
-"""What methods get that learn nothing about causes: the rows no table may lack."""
+"""Baselines that learn nothing about causes: the rows no table may lack."""
 
 from collections.abc import Iterator
 

@@ -32,7 +32,7 @@ class Independent(ABC):
 
     @abstractmethod
     def inputs(self, potentials: Potentials, permutation: Graph | None) -> Float[Array, " k"]:
-        """What the network reads."""
+        """Inputs of the network."""
 
     def init(self, key: Key, d: int) -> Params:
         """Weights of the network."""

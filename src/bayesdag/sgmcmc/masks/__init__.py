@@ -1,1 +1,1 @@
-"""How masks and their logits move given an order; the moves stand in `mask_moves`."""
+"""Moves of masks and their logits given an order, from `mask_moves`."""

@@ -20,7 +20,7 @@ from bayesdag.types import Array, Graph, Key, Potentials
 
 
 class Duals(NamedTuple):
-    """Where the last call ended.
+    """Dual variables at the end of the last call.
 
     Attributes:
         columns: log scaling of each rank.
