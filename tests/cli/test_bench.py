@@ -13,13 +13,16 @@ def test_bench_lists_the_suites(tmp_path):
     assert "Nonlinear data: who finds the graph" in done.stdout
 
 
-def test_bench_refuses_unknown_suites_and_methods_and_writes_nothing(tmp_path):
-    done = bayesdag("bench", "linaer", cwd=tmp_path)
-    assert done.returncode == 2
-    assert "no suite is called 'linaer'; there are: additive_kinds, " in done.stderr
-    done = bayesdag("bench", "linear", "--methods", "exakt", "--out", "x", cwd=tmp_path)
-    assert done.returncode == 2
-    assert "no method is called 'exakt'; did you mean 'exact'?" in done.stderr
+def test_bench_refuses_unknown_suites_and_methods_and_writes_nothing(
+    tmp_path, monkeypatch, command
+):
+    monkeypatch.chdir(tmp_path)
+    code, _, stderr = command("bench", "linaer")
+    assert code == 2
+    assert "no suite is called 'linaer'; there are: additive_kinds, " in stderr
+    code, _, stderr = command("bench", "linear", "--methods", "exakt", "--out", "x")
+    assert code == 2
+    assert "no method is called 'exakt'; did you mean 'exact'?" in stderr
     assert list(tmp_path.rglob("*.json")) == []
 
 

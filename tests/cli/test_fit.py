@@ -1,4 +1,4 @@
-"""The command, as a user runs it: a real process, real files, exit codes."""
+"""The command, as a user runs it: real files, exit codes, and a real process where it matters."""
 
 import json
 import os
@@ -31,6 +31,14 @@ def folder(tmp_path_factory):
     return path
 
 
+@pytest.fixture
+def here(folder, monkeypatch):
+    """The same folder, which commands of this process start in."""
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("COLUMNS", "200")
+    return folder
+
+
 def test_show_prints_the_edges_with_names_and_probabilities(folder):
     done = bayesdag("show", "toy.nc", cwd=folder)
     assert done.returncode == 0, done.stderr
@@ -38,24 +46,21 @@ def test_show_prints_the_edges_with_names_and_probabilities(folder):
     assert "prior:" in done.stdout
 
 
-def test_show_json_is_json(folder):
-    done = bayesdag("show", "toy.nc", "--json", cwd=folder)
-    shown = json.loads(done.stdout)
+def test_show_json_is_json(here, command):
+    shown = json.loads(command("show", "toy.nc", "--json")[1])
     assert {"source", "target", "probability"} <= set(shown["edges"][0])
     assert shown["provenance"]["seed"] == 0
 
 
-def test_the_same_command_writes_the_same_bytes(folder):
-    again = bayesdag("fit", "toy.csv", "--out", "again.nc", "--method", "exact", cwd=folder)
-    assert again.returncode == 0
-    assert (folder / "again.nc").read_bytes() == (folder / "toy.nc").read_bytes()
+def test_the_same_command_writes_the_same_bytes_in_another_process(here, command):
+    assert command("fit", "toy.csv", "--out", "again.nc", "--method", "exact")[0] == 0
+    assert (here / "again.nc").read_bytes() == (here / "toy.nc").read_bytes()
 
 
-def test_knowledge_and_settings_reach_the_method(folder):
-    (folder / "tiers.yaml").write_text("forbidden: [[rain, soil], [soil, rain]]\n")
+def test_knowledge_and_settings_reach_the_method(here, command):
+    (here / "tiers.yaml").write_text("forbidden: [[rain, soil], [soil, rain]]\n")
     arguments = ["--knowledge", "tiers.yaml", "--set", "num_samples=50", "--out", "k.nc", "--json"]
-    done = bayesdag("fit", "toy.csv", "--method", "exact", *arguments, cwd=folder)
-    shown = json.loads(done.stdout)
+    shown = json.loads(command("fit", "toy.csv", "--method", "exact", *arguments)[1])
     assert shown["provenance"]["method"]["num_samples"] == 50
     between = [e for e in shown["edges"] if {e["source"], e["target"]} == {"rain", "soil"}]
     assert all(e["probability"] == 0 for e in between)
@@ -76,32 +81,39 @@ def test_knowledge_and_settings_reach_the_method(folder):
     ],
 )
 def test_refusals_are_one_line_with_exit_code_two_and_leave_nothing_behind(
-    folder, arguments, words
+    here, command, arguments, words
 ):
     holes = toy_frame()
     holes.loc[3, "soil"] = None
-    holes.to_csv(folder / "holes.csv", index=False)
-    (folder / "cycle.yaml").write_text("required: [[rain, soil], [soil, rain]]\n")
-    before = set(folder.iterdir())
-    done = bayesdag(*arguments, cwd=folder)
+    holes.to_csv(here / "holes.csv", index=False)
+    (here / "cycle.yaml").write_text("required: [[rain, soil], [soil, rain]]\n")
+    before = set(here.iterdir())
+    code, stdout, stderr = command(*arguments)
+    assert code == 2
+    assert words in stderr
+    assert stdout == ""
+    assert set(here.iterdir()) == before
+
+
+def test_a_refusal_of_a_real_process_shows_no_traceback(folder):
+    done = bayesdag("fit", "missing.csv", "--out", "x.nc", cwd=folder)
     assert done.returncode == 2
-    assert words in done.stderr
+    assert "missing.csv" in done.stderr
     assert "Traceback" not in done.stderr
     assert done.stdout == ""
-    assert set(folder.iterdir()) == before
 
 
-def test_methods_and_datasets_are_listed(folder):
-    assert "exact" in bayesdag("methods", cwd=folder).stdout
-    assert "sachs" in bayesdag("datasets", cwd=folder).stdout
+def test_methods_and_datasets_are_listed(here, command):
+    assert "exact" in command("methods")[1]
+    assert "sachs" in command("datasets")[1]
 
 
-def test_the_demonstration_compares_with_the_truth(folder):
-    done = bayesdag("demo", cwd=folder)
-    assert done.returncode == 0, done.stderr
-    assert "in truth" in done.stdout
-    assert "The truth has" in done.stdout
-    assert (folder / "demo.nc").is_file()
+def test_the_demonstration_compares_with_the_truth(here, command):
+    code, stdout, stderr = command("demo")
+    assert code == 0, stderr
+    assert "in truth" in stdout
+    assert "The truth has" in stdout
+    assert (here / "demo.nc").is_file()
 
 
 def test_help_answers_at_once(folder):
@@ -150,22 +162,21 @@ def test_letters_that_a_terminal_lacks_are_no_traceback(folder):
     assert r"größe \u2192 µ" in done.stdout
 
 
-def test_a_long_table_says_what_it_leaves_out_and_how_it_is_ranked(folder):
+def test_a_long_table_says_what_it_leaves_out_and_how_it_is_ranked(here, command):
     """Four independent causes of one effect: nobody doubts any of the arrows."""
     rng = np.random.default_rng(0)
     causes = rng.normal(size=(400, 4))
     effect = causes @ [0.5, 4.0, 1.0, 2.0] + 0.3 * rng.normal(size=400)
     frame = pd.DataFrame(np.column_stack([causes, effect]), columns=list("abcde"))
-    frame.to_csv(folder / "sure.csv", index=False)
-    done = bayesdag(
+    frame.to_csv(here / "sure.csv", index=False)
+    code, stdout, stderr = command(
         *("fit", "sure.csv", "--out", "sure.nc", "--method", "collapsed", "--preset", "quick"),
         *("--top", "3", "--quiet"),
-        cwd=folder,
     )
-    assert done.returncode == 0, done.stderr
-    assert "and 1 more edge above 0.95" in done.stdout
-    assert "ranked by evidence" in done.stdout
-    shown = json.loads(bayesdag("show", "sure.nc", "--json", cwd=folder).stdout)
+    assert code == 0, stderr
+    assert "and 1 more edge above 0.95" in stdout
+    assert "ranked by evidence" in stdout
+    shown = json.loads(command("show", "sure.nc", "--json")[1])
     assert shown["num_edges_above_0.95"] == 4
     assert [edge["source"] for edge in shown["edges"][:4]] == ["b", "d", "c", "a"]
     evidence = [edge["evidence"] for edge in shown["edges"][:4]]

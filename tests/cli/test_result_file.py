@@ -14,7 +14,6 @@ from pathlib import Path
 import pytest
 
 from bayesdag import fitting, load
-from bayesdag.cli.app import app, refusals_in_words
 from bayesdag.runs import files
 from tests.toys import toy_frame
 
@@ -36,21 +35,6 @@ def folder(tmp_path, monkeypatch):
     toy_frame().to_csv(tmp_path / "toy.csv", index=False)
     monkeypatch.chdir(tmp_path)
     return tmp_path
-
-
-@pytest.fixture
-def command(capsys):
-    """Run the command here: its exit code, stdout and stderr."""
-
-    def run(*arguments) -> tuple[int, str, str]:
-        try:
-            with refusals_in_words():
-                app([str(argument) for argument in arguments])
-        except SystemExit as stopped:
-            return int(stopped.code or 0), *capsys.readouterr()
-        return 0, *capsys.readouterr()
-
-    return run
 
 
 @pytest.fixture
