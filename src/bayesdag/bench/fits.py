@@ -84,7 +84,7 @@ class FitRunner:
             return self._fit_many(trials, sources, clock)
         found = []
         for trial, source in zip(trials, sources, strict=True):
-            given: dict[str, Any] = {"monitor": self._watch([source], clock)}
+            given: Measures = {"monitor": self._watch([source], clock)}
             if self.with_environment and source.environment is not None:
                 given["environment"] = source.environment
             found.append(fitting.fit(source.train, self.method, seed=trial.seed, **given))
@@ -113,7 +113,7 @@ class FitRunner:
         start = StartAt([source.graph for source in sources]) if self.from_truth else None
         return Watch(clock, start)
 
-    def _judged(self, posterior: Posterior, source: Benchmark) -> dict[str, Any]:
+    def _judged(self, posterior: Posterior, source: Benchmark) -> Measures:
         measures = against_truth(posterior, source)
         if self.score_truth:
             measures |= stages(self.built(), posterior, source)

@@ -1,4 +1,4 @@
-"""What a posterior is worth beside the truth, or beside an exact posterior.
+"""Measures of a posterior against the truth, or against an exact posterior.
 
 Entries whose truth a data set calls unknown are never scored.
 """
@@ -11,6 +11,7 @@ from jaxtyping import Bool, Float
 
 from bayesdag import metrics
 from bayesdag.bench.equivalence import compare_classes, num_decided
+from bayesdag.bench.suite import Measures
 from bayesdag.data import Dataset, read, sortability
 from bayesdag.datasets import Benchmark
 from bayesdag.fitting import with_targets
@@ -29,14 +30,14 @@ _NOTABLE = 0.2  # error of an edge probability that is listed
 _TABLES = ("not_representable", "core", "crowded", "missing_edges", "missing_log_mass")
 
 
-def against_truth(posterior: Posterior, source: Benchmark) -> dict[str, Any]:
+def against_truth(posterior: Posterior, source: Benchmark) -> Measures:
     """Every measure of a posterior where the true graph is known."""
     weights, own = posterior.weights.reshape(-1), _own_columns(posterior, source)
     edge, marginals = posterior.edge_matrix()[own], posterior.marginals or {}
     graphs = posterior.graphs.reshape(-1, *posterior.graphs.shape[2:])[:, *own]
     exact = {name: matrix[own] for name, matrix in marginals.items()}
     values = source.train.values[:, : len(source.graph)]
-    measures: dict[str, Any] = {
+    measures: Measures = {
         **metrics.summary(graphs, source.graph, weights, exact, source.unknown),
         **of_probabilities(edge, source),
         **misfits(posterior, source),
@@ -70,7 +71,7 @@ def _variables(source: Benchmark) -> tuple[str, ...]:
     return source.train.names[: len(source.graph)]
 
 
-def of_probabilities(edge: Float[np.ndarray, "d d"], source: Benchmark) -> dict[str, Any]:
+def of_probabilities(edge: Float[np.ndarray, "d d"], source: Benchmark) -> Measures:
     """What edge probabilities alone are worth, beside the best constant forecast."""
     truth, unknown = source.graph, source.unknown
     rate = metrics.base_rate(truth, unknown)
@@ -104,7 +105,7 @@ def undefined_directions(
     return [len(direction), num_decided(direction)]
 
 
-def misfits(posterior: Posterior, source: Benchmark) -> dict[str, Any]:
+def misfits(posterior: Posterior, source: Benchmark) -> Measures:
     """Misfit in nats per row and variable, and of every variable with standard errors."""
     found = posterior.checked or posterior.check(fitted_rows(posterior, source))
     variables = _variables(source)
@@ -155,15 +156,13 @@ def held_out(posterior: Posterior, test: Dataset) -> float:
     return metrics.negative_log_likelihood(log_likelihoods, posterior.weights.reshape(-1))
 
 
-def against_exact(
-    name: str, method: Method, posterior: Posterior, source: Benchmark
-) -> dict[str, Any]:
+def against_exact(name: str, method: Method, posterior: Posterior, source: Benchmark) -> Measures:
     """Distance to the posterior of an exact method; measures end in its name, if it has one."""
     data = fitted_rows(posterior, source)
     free = Constraints.free(data.names, data.contexts)
     reference = method(jax.random.key(0), data, free, None)
     edge, exact = posterior.edge_matrix(), reference.edge_matrix()
-    found: dict[str, Any] = {
+    found: Measures = {
         "edge_error": float(np.abs(edge - exact).max()),
         "mmd": metrics.mmd_of_marginals(edge, exact),
         "exact_edges": float(exact.sum()),
@@ -194,7 +193,7 @@ def by_draw(
     return rows
 
 
-def stages(method: Method, posterior: Posterior, source: Benchmark) -> dict[str, Any]:
+def stages(method: Method, posterior: Posterior, source: Benchmark) -> Measures:
     """Best score of each stage of a search, less that of the true graph."""
     search = posterior.provenance.get("search")
     scored: Any = method

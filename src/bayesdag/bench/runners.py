@@ -17,7 +17,7 @@ import numpy as np
 
 from bayesdag import metrics
 from bayesdag.bench.judging import BINS, UNSURE, of_probabilities, outcomes
-from bayesdag.bench.suite import Trial
+from bayesdag.bench.suite import Measures, Trial
 from bayesdag.datasets import Benchmark
 from bayesdag.errors import InputError
 from bayesdag.graphs import cpdag
@@ -117,7 +117,7 @@ class BaseRate(OneByOne):
     done better to say that of every pair.
     """
 
-    def measure_one(self, trial: Trial) -> dict[str, Any]:
+    def measure_one(self, trial: Trial) -> Measures:
         """Measures of the constant."""
         source = trial.dataset(trial.seed)
         rate = metrics.base_rate(source.graph, source.unknown)

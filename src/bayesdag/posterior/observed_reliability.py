@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -66,7 +66,7 @@ class ObservedReliability:
     """
 
     entries: tuple[ReliabilityEntry, ...] = ()
-    origin: Mapping[str, Any] = field(default_factory=dict)
+    origin: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
     def find(self, model: str, misfit: float, num_rows: int) -> ReliabilityEntry | None:
         """The counts under this model, with a misfit and a number of rows like these."""
@@ -112,11 +112,11 @@ def shipped() -> ObservedReliability:
 def read(path: Path) -> ObservedReliability:
     """Counts from a file that `to_json` wrote."""
     try:
-        told = json.loads(path.read_text(encoding="utf-8"))
-        bins = told["bins"]
+        stored = json.loads(path.read_text(encoding="utf-8"))
+        bins = stored["bins"]
         if (tuple(bins["misfits"]), tuple(bins["rows"])) != (MISFITS, ROWS):
             raise ValueError("its bins are those of another version")
-        return ObservedReliability(tuple(map(_entry, told["entries"])), told["origin"])
+        return ObservedReliability(tuple(map(_entry, stored["entries"])), stored["origin"])
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise FileFormatError(
             f"{path} is no table of observed reliability ({error}); write it again with "
@@ -125,14 +125,14 @@ def read(path: Path) -> ObservedReliability:
 
 
 def model_of(method: Mapping[str, Any] | None) -> str:
-    """What decides how sure a method is: its score, or else the method itself.
+    """Name of what decides how sure a method is: its score, or else the method itself.
 
     `exact` and `collapsed` with one score have one posterior, so they share what was observed.
     """
     if not isinstance(method, Mapping):
         return ""
     score = method.get("score")
-    chosen = score if isinstance(score, Mapping) else method
+    chosen = cast(Mapping[str, Any], score) if isinstance(score, Mapping) else method
     return str(chosen.get("plugin", ""))
 
 
@@ -161,9 +161,9 @@ def rows_words(num_rows: int) -> str:
     return f"{ROWS[number]} to {ROWS[number + 1]} rows"
 
 
-def _entry(told: Mapping[str, Any]) -> ReliabilityEntry:
-    counts = {name: EdgeCount(*told[name]) for name in ("sure", "likely")}
-    return ReliabilityEntry(**{**told, **counts})
+def _entry(stored: Mapping[str, Any]) -> ReliabilityEntry:
+    counts: dict[str, Any] = {name: EdgeCount(*stored[name]) for name in ("sure", "likely")}
+    return ReliabilityEntry(**{**stored, **counts})
 
 
 def _share(count: EdgeCount) -> str:
