@@ -11,7 +11,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 # Import name: distribution, where the two differ.
-DISTRIBUTIONS = {"arviz_stats": "arviz-stats", "yaml": "pyyaml"}
+DISTRIBUTIONS = {"arviz_stats": "arviz-stats", "yaml": "pyyaml", "xdist": "pytest-xdist"}
 # Distributions that another package loads on our behalf: where in the source we ask for it.
 INDIRECT = {
     "pyarrow": "pd.read_parquet(",
@@ -22,7 +22,6 @@ INDIRECT = {
 TOOLS = {
     "ruff": ("Makefile", "$(BIN)/ruff"),
     "pyright": ("Makefile", "$(BIN)/pyright"),
-    "pytest-xdist": ("Makefile", "-n $(WORKERS)"),
 }
 # Programs that other interpreters run, with packages of theirs.
 FOREIGN = ROOT / "src" / "bayesdag" / "bench" / "external"
