@@ -8,7 +8,7 @@ come from them as often as the rows of the data did: nothing else is known of it
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, cast
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -17,9 +17,7 @@ from bayesdag.data import Scaling
 from bayesdag.data.environments import Environment, text_of
 from bayesdag.errors import InputError, did_you_mean
 from bayesdag.posterior.estimates import Estimate
-
-if TYPE_CHECKING:
-    import pandas
+from bayesdag.posterior.libraries import DataFrame, column, data_frame, rows_in_order
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,12 +86,12 @@ class Contexts:
         values = np.where(mask, numbers, values)
         return np.where(self.mask, scaling.apply(values), 0.0).astype(np.float32)
 
-    def encoded(self, table: "pandas.DataFrame") -> "pandas.DataFrame":
+    def encoded(self, table: DataFrame) -> DataFrame:
         """The table with indicators in place of the labels that it holds."""
         for one in self.environments:
             if one.column not in table.columns:
                 continue
-            labels = [text_of(value) for value in table[one.column]]
+            labels = [text_of(value) for value in cast(Any, table)[one.column]]
             for label in labels:
                 if label not in (one.reference, *one.others):
                     hint = did_you_mean(label, [one.reference, *one.others])
@@ -104,17 +102,15 @@ class Contexts:
                 name: [float(label == other) for label in labels]
                 for name, other in zip(one.names, one.others, strict=True)
             }
-            table = table.drop(columns=one.column).assign(**indicators)
+            table = cast(Any, table).drop(columns=one.column).assign(**indicators)
         return table
 
     def targets(
         self, names: Sequence[str], edge: Estimate, path: Float[np.ndarray, "d d"]
-    ) -> "pandas.DataFrame":
+    ) -> DataFrame:
         """Every environment with every variable it may act on, the most probable first."""
-        import pandas
-
         start, variables = int((~self.mask).sum()), np.flatnonzero(~self.mask)
-        rows = []
+        rows: list[tuple[Any, ...]] = []
         labelled = [(one, label) for one in self.environments for label in one.others]
         for number, (one, label) in enumerate(labelled):
             for j in variables.tolist():
@@ -122,17 +118,25 @@ class Contexts:
                 found = (one.column, label, one.reference, names[j], edge.value[at], path[at])
                 rows.append(found if edge.error is None else (*found, edge.error[at]))
         headings = ["environment", "label", "compared with", "target", "probability", "at all"]
-        table = pandas.DataFrame(rows, columns=headings + ["error"] * (edge.error is not None))
-        order = np.argsort(-np.round(table["probability"].to_numpy(float), 12), kind="stable")
-        return table.iloc[order].reset_index(drop=True)
+        table = data_frame(rows, headings + ["error"] * (edge.error is not None))
+        probability = column(table, "probability").astype(float)
+        return rows_in_order(table, np.argsort(-np.round(probability, 12), kind="stable"))
+
+    def in_words(self) -> list[str]:
+        """One line per column of labels."""
+        return [
+            f"environments: {one.column}, {1 + len(one.others)} of them, each compared with "
+            f"{one.reference} as a soft intervention with unknown targets"
+            for one in self.environments
+        ]
 
 
 def from_summary(summary: Mapping[str, Any], names: Sequence[str]) -> Contexts:
     """What a result keeps of its environments; refused where it does not fit together."""
-    told = summary.get("environments", [])
+    stored = summary.get("environments", [])
     found = tuple(
         Environment(str(one["column"]), str(one["reference"]), tuple(map(str, one["others"])))
-        for one in told
+        for one in stored
     )
     indicators = tuple(name for one in found for name in one.names)
     num = len(indicators)

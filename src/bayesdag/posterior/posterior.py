@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Float
 
-from bayesdag import plugins
 from bayesdag.data import Dataset, read
 from bayesdag.errors import InputError
 from bayesdag.model.scm import SCM
@@ -22,6 +21,7 @@ from bayesdag.posterior import (
     column_names,
     contexts,
     diagnostics,
+    documents,
     edge_evidence,
     effects,
     estimates,
@@ -341,18 +341,11 @@ class Posterior:
         if temperature != 1.0:
             lines.append(f"temperature: {temperature:g} (1 is the posterior)")
         fit = self.checked.lines() if self.checked else []
-        return [*fit, *lines, *self._environments_in_words(), size, *self._notes]
+        return [*fit, *lines, *self.contexts.in_words(), size, *self._notes]
 
     @property
     def _notes(self) -> list[str]:
         return self.provenance.get("notes", [])
-
-    def _environments_in_words(self) -> list[str]:
-        return [
-            f"environments: {one.column}, {1 + len(one.others)} of them, each compared with "
-            f"{one.reference} as a soft intervention with unknown targets"
-            for one in self.contexts.environments
-        ]
 
     def to_networkx(self, threshold: float | int = 0.5) -> DiGraph:
         """Edges with probability above `threshold`, each with its `probability`.
@@ -384,11 +377,11 @@ class Posterior:
 
     def to_datatree(self) -> "xarray.DataTree":
         """Labelled arrays in the ArviZ schema, ready for `arviz` or a netCDF file."""
-        return storage.to_datatree(_document(self))
+        return storage.to_datatree(documents.document_of(self))
 
     def save(self, path: str | Path) -> None:
         """Write to a netCDF file, whole or not at all; equal results give equal bytes."""
-        storage.save(_document(self), Path(path))
+        storage.save(documents.document_of(self), Path(path))
 
     @property
     def _ensemble(self) -> Ensemble:
@@ -405,24 +398,3 @@ class Posterior:
 
 def _number(found: Estimate) -> float | tuple[float, float]:
     return found.value if found.error is None else (found.value, found.error)
-
-
-def _document(posterior: Posterior) -> storage.Document:
-    model = posterior.model
-    return storage.Document(
-        names=posterior.names,
-        graphs=posterior.graphs,
-        groups={
-            "params": storage.flatten(posterior.params),
-            "sample_stats": {"weight": posterior.weights, **posterior.stats},
-            "marginals": posterior.marginals or {},
-            "scaling": {"shift": model.scaling.shift, "scale": model.scaling.scale},
-            "state": posterior.state or {},
-        },
-        attributes={
-            "provenance": posterior.provenance,
-            "summary": posterior.summary,
-            "mechanism": plugins.configuration(model.mechanism),
-            "noise": plugins.configuration(model.noise),
-        },
-    )

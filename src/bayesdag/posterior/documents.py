@@ -1,0 +1,28 @@
+"""A posterior as the plain document that a file holds."""
+
+from typing import Any
+
+from bayesdag import plugins
+from bayesdag.posterior import storage
+
+
+def document_of(posterior: Any) -> storage.Document:
+    """The document of a `Posterior`; its own module would import this one in turn."""
+    model = posterior.model
+    return storage.Document(
+        names=posterior.names,
+        graphs=posterior.graphs,
+        groups={
+            "params": storage.flatten(posterior.params),
+            "sample_stats": {"weight": posterior.weights, **posterior.stats},
+            "marginals": posterior.marginals or {},
+            "scaling": {"shift": model.scaling.shift, "scale": model.scaling.scale},
+            "state": posterior.state or {},
+        },
+        attributes={
+            "provenance": posterior.provenance,
+            "summary": posterior.summary,
+            "mechanism": plugins.configuration(model.mechanism),
+            "noise": plugins.configuration(model.noise),
+        },
+    )
