@@ -341,11 +341,8 @@ class Posterior:
         if temperature != 1.0:
             lines.append(f"temperature: {temperature:g} (1 is the posterior)")
         fit = self.checked.lines() if self.checked else []
-        return [*fit, *lines, *self.contexts.in_words(), size, *self._notes]
-
-    @property
-    def _notes(self) -> list[str]:
-        return self.provenance.get("notes", [])
+        notes = self.provenance.get("notes", [])
+        return [*fit, *lines, *self.contexts.in_words(), size, *notes]
 
     def to_networkx(self, threshold: float | int = 0.5) -> DiGraph:
         """Edges with probability above `threshold`, each with its `probability`.
