@@ -279,8 +279,13 @@ class NoiseAveraged(Protocol):
 class Coarsened(Protocol):
     """A score whose evidence can be trusted less where the rows contradict its model."""
 
-    def coarsened(self, misfit: float) -> Any:
-        """The score for data with this misfit, in nats per row and variable."""
+    def coarsened(self, misfit: float, repetition: float, num_rows: int) -> Any:
+        """The score for data with this misfit, in nats per row and variable.
+
+        Args:
+            repetition: rows that say as much as one independent row.
+            num_rows: number of the rows.
+        """
         ...
 
 

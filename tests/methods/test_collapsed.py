@@ -304,8 +304,8 @@ class DoubtedBGe(BGe):
     def log_evidence_of_additions(self, stats, nodes, parents):
         return self.trust * super().log_evidence_of_additions(stats, nodes, parents)
 
-    def coarsened(self, misfit: float):
-        return dataclasses.replace(self, trust=1 / (1 + 1e5 * misfit))
+    def coarsened(self, misfit: float, repetition: float, num_rows: int):
+        return dataclasses.replace(self, trust=1 / (1 + 1e5 * misfit) / repetition)
 
 
 def test_evidence_counts_less_where_the_rows_contradict_the_model():
@@ -321,6 +321,6 @@ def test_evidence_counts_less_where_the_rows_contradict_the_model():
     plain, careful = drawn(QUICK, bent), drawn(doubting, bent)
     adjacent = [p.edge_matrix()[0, 1] + p.edge_matrix()[1, 0] for p in (plain, careful)]
     assert adjacent[1] < 0.9 < 0.99 < adjacent[0]
-    assert "the rows contradict the model by" in careful.provenance["notes"][0]
+    assert "they contradict the model by" in careful.provenance["notes"][0]
     straight = np.column_stack([a, a + 0.3 * rng.normal(size=400), other])
     np.testing.assert_array_equal(drawn(QUICK, straight).graphs, drawn(doubting, straight).graphs)

@@ -27,6 +27,7 @@ from bayesdag.orders.prior import Components
 from bayesdag.orders.search import Found
 from bayesdag.orders.strategies import SearchStrategy
 from bayesdag.posterior import Posterior
+from bayesdag.posterior.check_result import Check
 from bayesdag.runs import loop
 from bayesdag.runs.checkpoint import recorder_of
 from bayesdag.scores import in_words
@@ -181,21 +182,28 @@ class Collapsed:
         models = noise_averaging.noise_models(self.score, self.num_samples)
         parts = self._draw_all(key, given, models, recorder)
         drawn = self._posterior(data, models, parts)
-        misfit = drawn.check(data).misfit or 0.0
-        if not isinstance(self.score, Coarsened) or misfit == 0:
+        check = drawn.check(data)
+        if not isinstance(self.score, Coarsened) or not (check.misfit or check.repeats):
             return drawn
-        doubting = replace(self, score=self.score.coarsened(misfit))
-        return doubting._again(key, given, parts[0].found, recorder.child("coarsened"), misfit)
+        repetition = check.repetition if check.repeats else 1.0
+        score = self.score.coarsened(check.misfit or 0.0, repetition, data.num_rows)
+        doubting, scope = replace(self, score=score), recorder.child("coarsened")
+        return doubting._again(key, given, parts[0].found, scope, check)
 
     def _again(
-        self, key: Key, given: _Given, known: tuple[Found, ...], recorder: Recorder, misfit: float
+        self, key: Key, given: _Given, known: tuple[Found, ...], recorder: Recorder, check: Check
     ) -> Posterior:
         """Draws with evidence that counts less, from what was found with all of it."""
         models = noise_averaging.noise_models(self.score, self.num_samples)
         parts = self._draw_all(key, given, models, recorder, known)
+        reasons = (
+            f"they contradict the model by {check.misfit:.2g} nats each and variable"
+            * bool(check.misfit),
+            f"{check.repetition:.1f} of them are worth one independent row" * check.repeats,
+        )
         note = (
-            f"the rows contradict the model by {misfit:.2g} nats per row and variable, so its "
-            f"evidence counts {parts[0].power:.2g} of what it says"
+            f"the rows count {parts[0].power:.2g} of what they say: "
+            f"{' and '.join(filter(None, reasons))}"
         )
         parts = [part._replace(notes=[note, *part.notes]) for part in parts]
         return self._posterior(given.data, models, parts)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from bayesdag.posterior import observed_reliability
+from bayesdag.posterior import observed_reliability, serial_dependence
 from bayesdag.posterior.libraries import DataFrame, data_frame
 
 FEWEST_ROWS = 20  # to judge a variable by
@@ -66,6 +66,8 @@ class Check:
         gaussian: whether the noise is Gaussian.
         model: the score or method that was fitted, as `family/name`; empty where unknown.
         num_rows: rows that were fitted.
+        repetition: rows that say as much as one independent row; 1 where neighbours in the
+            table do not resemble one another.
     """
 
     variables: tuple[VariableCheck, ...]
@@ -74,6 +76,7 @@ class Check:
     gaussian: bool
     model: str = ""
     num_rows: int = 0
+    repetition: float = 1.0
 
     def __repr__(self) -> str:
         return f"<Check of {len(self.variables)} variables: {self.headline}>"
@@ -81,9 +84,15 @@ class Check:
     @property
     def warnings(self) -> list[str]:
         """Misfits in words; empty when the model fits."""
-        return [
+        found = [
             f"{one.variable}: {words}." for one in self.variables for words in self._misfits(one)
         ]
+        return [*found, *([self._repetition_in_words()] if self.repeats else [])]
+
+    @property
+    def repeats(self) -> bool:
+        """Whether rows resemble their neighbours in the table."""
+        return self.repetition > serial_dependence.MATTERS
 
     @property
     def passed(self) -> bool:
@@ -117,6 +126,8 @@ class Check:
                 f"the model does not fit {', '.join(wrong)}: do not trust edges, directions and "
                 "effects that involve them"
             )
+        if self.repeats:
+            return "rows resemble their neighbours in the table: there are fewer than it seems"
         few = [one.variable for one in self.variables if one.num_rows < FEWEST_ROWS]
         if len(few) == len(self.variables):
             return f"not checked: fewer than {FEWEST_ROWS} rows"
@@ -161,12 +172,18 @@ class Check:
             "model": self.model,
             "num_rows": self.num_rows,
             "misfit": self.misfit,
+            "repetition": self.repetition,
             "reliability": self.reliability,
             "variables": [
                 asdict(one) | {"moments": list(one.moments), "verdict": self.verdict(one.variable)}
                 for one in self.variables
             ],
         }
+
+    def _repetition_in_words(self) -> str:
+        worth = f"{self.repetition:.1f} of them say as much as one independent row"
+        remedy = "if they are in time, effects of the past are hidden causes"
+        return f"Rows resemble their neighbours in the table: {worth}; {remedy}."
 
     def _counts(self, one: VariableCheck, gain: float, error: float) -> bool:
         evidence = np.log(2 * len(self.variables) / FALSE_ALARMS)
@@ -268,6 +285,7 @@ def from_summary(summary: Mapping[str, Any]) -> Check:
         **kept,
         model=model if isinstance(model, str) else "",
         num_rows=num_rows if isinstance(num_rows, int) else 0,
+        repetition=float(summary.get("repetition", 1.0)),
     )
 
 

@@ -21,7 +21,7 @@ from bayesdag.data import Dataset
 from bayesdag.errors import InputError
 from bayesdag.model.noises.gaussian import Gaussian
 from bayesdag.model.scm import SCM
-from bayesdag.posterior import misfit
+from bayesdag.posterior import misfit, serial_dependence
 from bayesdag.posterior import simulation as many
 from bayesdag.posterior.check_result import FEWEST_ROWS, Check, VariableCheck
 from bayesdag.posterior.libraries import compiled, jnp, lax
@@ -69,6 +69,7 @@ def check(key: Key, ensemble: Ensemble, data: Dataset) -> Check:
     x = ensemble.model.scaling.apply(data.values)[rows]
     u = _uniforms(ensemble.engine, params, graphs, x)
     u[:, :, data.contexts] = 0.5  # environments have no noise that others could depend on
+    repetition = _repetition(ensemble.engine, params, graphs, u, data, rows)
     model, observed = ensemble.model, data.observed[rows]
     checks = [
         Check(
@@ -76,10 +77,32 @@ def check(key: Key, ensemble: Ensemble, data: Dataset) -> Check:
             linear=ensemble.is_linear,
             fixed_spread=not isinstance(model.mechanism, Heteroscedastic),
             gaussian=isinstance(model.noise, Gaussian),
+            repetition=repetition,
         )
         for which in _noise_hypotheses(params)
     ]
     return min(checks, key=lambda found: found.total)
+
+
+def _repetition(
+    model: SCM,
+    params: Params,
+    graphs: Int8[np.ndarray, "s d d"],
+    u: Float[np.ndarray, "s n d"],
+    data: Dataset,
+    rows: Int[np.ndarray, " n"],
+) -> float:
+    """Rows per independent row, in the order of the table; `u` are those of shuffled rows."""
+    if serial_dependence.is_sorted(data.values):
+        return 1.0
+    if len(rows) == data.num_rows:
+        in_order = np.argsort(rows)
+        return serial_dependence.rows_per_independent_row(u[:, in_order], data.observed)
+    few = slice(0, NUM_DRAWS[0])
+    block = data.scaled[: len(rows)]
+    own = _uniforms(model, many.map_leaves(lambda leaf: leaf[few], params), graphs[few], block)
+    own[:, :, data.contexts] = 0.5
+    return serial_dependence.rows_per_independent_row(own, data.observed[: len(rows)])
 
 
 def _noise_hypotheses(params: Params) -> list[Int[np.ndarray, " k"]]:

@@ -132,14 +132,15 @@ class NeuralScore:
             for heteroscedastic, skewed in dict.fromkeys(assumptions)
         )
 
-    def coarsened(self, misfit: float) -> "NeuralScore":
-        """The score that trusts fewer rows, because this many nats of each contradict its model.
+    def coarsened(self, misfit: float, repetition: float, num_rows: int) -> "NeuralScore":
+        """The score that trusts fewer rows, because they contradict its model or one another.
 
         All nodes alike: evidence of one node that counts less than that of another turns the
         edges between them around.
         """
-        doubt = min(misfit, _MOST_MISFIT) / _MISFIT_OF_A_ROW
-        return replace(self, trusted_rows=1 / (1 / self.trusted_rows + doubt))
+        doubt = 1 / self.trusted_rows + min(misfit, _MOST_MISFIT) / _MISFIT_OF_A_ROW
+        doubt = repetition * doubt + (repetition - 1) / num_rows
+        return replace(self, trusted_rows=1 / doubt)
 
     def describe_noise(self) -> str:
         """What is assumed of the noise, in words."""

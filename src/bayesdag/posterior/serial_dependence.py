@@ -1,0 +1,58 @@
+"""Rows that resemble their neighbours: how many of them say as much as one independent row.
+
+Rows in time, or from one plate after the other, repeat one another. The evidence for a
+dependence between two variables is then that of fewer rows: with autocorrelations ρ of their
+residuals, n rows are worth n / (1 + 2 Σ_k ρ_i(k) ρ_j(k)) (Bartlett, 1935). Residuals of a fitted
+model count, not values: what follows from the variable that a table is sorted by follows it, but
+its noise does not. A table that is sorted by a variable says nothing of time: it is not judged.
+"""
+
+import numpy as np
+from jaxtyping import Bool, Float
+from scipy.special import ndtri  # pyright: ignore[reportMissingTypeStubs]
+
+MATTERS = 1.2  # rows per independent row, below which nothing is said
+_MOST_LAGS = 100
+_UNLIKE = 0.5  # deviation of steps, in means; 1 among sorted rows of an even distribution
+_CHANGING = 0.1  # fraction of the steps that are none; dates repeat
+_LAGS_OF_ROWS = 0.1  # the fraction of the rows over which a residual is followed
+
+
+def rows_per_independent_row(
+    u: Float[np.ndarray, "s n d"], observed: Bool[np.ndarray, "n d"]
+) -> float:
+    """Bartlett's factor, averaged over pairs of variables and over draws; at least 1.
+
+    Args:
+        u: probability integral transforms of the residuals, rows in the order of the table.
+        observed: where nature chose the value; the others have no residual.
+    """
+    _, n, d = u.shape
+    if d < 2 or n < 3:
+        return 1.0
+    z = np.where(observed, ndtri(u), 0.0)
+    z = np.where(observed, z - z.mean(axis=1, keepdims=True), 0.0)
+    size = 1 << (2 * n - 1).bit_length()
+    power = np.abs(np.fft.rfft(z, size, axis=1)) ** 2
+    covariance = np.fft.irfft(power, size, axis=1)[:, : _lags(n) + 1]
+    variance = np.maximum(covariance[:, :1], 1e-12)
+    rho = (covariance[:, 1:] / variance).mean(axis=0)
+    products = rho.T @ rho
+    pairs = products[np.triu_indices(d, 1)]
+    return float(max(1 + 2 * pairs.mean(), 1.0))
+
+
+def is_sorted(values: Float[np.ndarray, "n d"]) -> bool:
+    """Whether the rows are in the order of a column that is no index of time.
+
+    The steps of an index are alike, those of sorted measurements are not.
+    """
+    steps = np.diff(values, axis=0)
+    ordered = (steps >= 0).all(axis=0) | (steps <= 0).all(axis=0)
+    unlike = steps.std(axis=0) > _UNLIKE * np.abs(steps).mean(axis=0)
+    changing = (steps != 0).mean(axis=0) > _CHANGING
+    return bool((ordered & unlike & changing).any())
+
+
+def _lags(num_rows: int) -> int:
+    return max(1, min(_MOST_LAGS, int(_LAGS_OF_ROWS * num_rows)))

@@ -1,0 +1,52 @@
+"""Rows that resemble their neighbours, and rows that only look as if they did."""
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from bayesdag import fit, read
+from bayesdag.posterior.serial_dependence import MATTERS, rows_per_independent_row
+
+NUM_ROWS = 600
+EVERYWHERE = np.ones((NUM_ROWS, 3), dtype=bool)
+
+
+def in_time(memory: float, seed: int = 0):
+    """Three series that remember, independent of one another."""
+    fresh = np.random.default_rng(seed).normal(size=(NUM_ROWS, 3))
+    for row in range(1, NUM_ROWS):
+        fresh[row] = memory * fresh[row - 1] + np.sqrt(1 - memory**2) * fresh[row]
+    return fresh
+
+
+def factor(rows):
+    return rows_per_independent_row(norm.cdf(rows)[None], EVERYWHERE)
+
+
+@pytest.mark.parametrize("memory", [0.5, 0.8])
+def test_the_factor_is_that_of_the_variance_of_a_correlation(memory):
+    expected = (1 + memory**2) / (1 - memory**2)
+    found = np.mean([factor(in_time(memory, seed)) for seed in range(10)])
+    assert found == pytest.approx(expected, rel=0.2)
+
+
+def test_independent_rows_are_worth_what_they_are():
+    assert max(factor(in_time(0.0, seed)) for seed in range(20)) < MATTERS
+
+
+def test_one_series_among_independent_columns_repeats_nothing():
+    rows = in_time(0.0)
+    rows[:, 0] = in_time(0.95)[:, 0]
+    assert factor(rows) < MATTERS
+
+
+def test_a_fit_says_when_rows_repeat_and_not_when_the_table_is_sorted():
+    rows = in_time(0.8)
+    rows[:, 1] += rows[:, 0]
+    check = fit(read(rows), "exact").check(read(rows))
+    assert check.repeats
+    assert any("say as much as one independent row" in words for words in check.warnings)
+    assert not check.passed
+    shuffled = np.random.default_rng(1).permutation(rows)
+    by_cause = shuffled[np.argsort(shuffled[:, 0])]
+    assert not fit(read(by_cause), "exact").check(read(by_cause)).repeats
