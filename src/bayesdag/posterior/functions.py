@@ -1,0 +1,180 @@
+"""The function on an edge: what a cause does to the mean of its effect, with a credible band.
+
+Every draw that has the edge has a function of its own. Along the values of one cause, the other
+parents at their means, the draws give a band; points around it are partial residuals, what is
+left of the measured rows when the influence of the other parents is taken off.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from bayesdag.model.scm import SCM
+from bayesdag.posterior import column_names
+from bayesdag.posterior.simulation import Ensemble
+from bayesdag.types import Array, Params
+
+NUM_POINTS = 33  # along the range of the cause
+NUM_DRAWS = 200  # of those with the edge, chosen evenly by weight
+BAND = 0.9
+
+
+@dataclass(frozen=True)
+class FunctionBand:
+    """The function of one cause in one outcome, over the draws that have the edge.
+
+    Attributes:
+        cause: name of the parent.
+        outcome: name of the child.
+        x: values of the cause, in original units.
+        mean: mean of the outcome there, averaged over draws; other parents at their means.
+        low: lower end of the pointwise credible band.
+        high: its upper end.
+        band: probability that the band holds.
+        rows: numbers of the measured rows that are shown; empty without rows.
+        partial_residuals: of these rows, in units of the outcome.
+    """
+
+    cause: str
+    outcome: str
+    x: Float[np.ndarray, " g"]
+    mean: Float[np.ndarray, " g"]
+    low: Float[np.ndarray, " g"]
+    high: Float[np.ndarray, " g"]
+    band: float
+    rows: Int[np.ndarray, " n"]
+    partial_residuals: Float[np.ndarray, " n"]
+
+
+def function_bands(
+    ensemble: Ensemble,
+    columns: Mapping[str, Mapping[str, Any]],
+    edges: Sequence[tuple[str, str]],
+    *,
+    values: Float[np.ndarray, "n d"] | None = None,
+    observed: Bool[np.ndarray, "n d"] | None = None,
+    band: float = BAND,
+    num_draws: int = NUM_DRAWS,
+) -> list[FunctionBand]:
+    """The functions on the given edges; edges that no draw has are left out.
+
+    Args:
+        columns: what is known of the columns of the data: their range and mean.
+        values: measured rows, in original units, for partial residuals.
+        observed: False where a cell was set by an experimenter; such rows tell nothing of
+            the function and are left out.
+    """
+    pairs = [column_names.pair(ensemble.names, *edge) for edge in edges]
+    chosen = [(i, j, which) for i, j in pairs if len(which := _holders(ensemble, i, j, num_draws))]
+    if not chosen:
+        return []
+    scaling = ensemble.model.scaling
+    ends = np.array([[columns[n]["min"], columns[n]["max"]] for n in ensemble.names])
+    base = scaling.apply(np.array([columns[n]["mean"] for n in ensemble.names]))
+    grids = np.linspace(ends[:, 0], ends[:, 1], NUM_POINTS, axis=1)
+    scaled = (grids - scaling.shift[:, None]) / scaling.scale[:, None]
+    sources = np.array([i for i, _, _ in chosen])
+    targets = np.array([j for _, j, _ in chosen])
+    draws = np.array([which for _, _, which in chosen])
+    run = partial(
+        _evaluate,
+        *_on_device(ensemble),
+        base=np.float32(base),
+        model=ensemble.engine,
+    )
+    curves = np.asarray(run(draws, sources, targets, np.float32(scaled[sources])), dtype=float)
+    points = _partial_residuals(run, ensemble, chosen, values)
+    found = []
+    for e, (i, j, _) in enumerate(chosen):
+        curve = curves[e] * scaling.scale[j] + scaling.shift[j]
+        low, high = np.quantile(curve, [(1 - band) / 2, (1 + band) / 2], axis=0)
+        kept = _rows_of(values, observed, j)
+        residuals = points[e] * scaling.scale[j] + scaling.shift[j]
+        cause, outcome = ensemble.names[i], ensemble.names[j]
+        mean = curve.mean(axis=0)
+        found.append(
+            FunctionBand(
+                cause, outcome, grids[i], mean, low, high, band, kept, residuals[kept]
+            )
+        )
+    return found
+
+
+def _holders(ensemble: Ensemble, i: int, j: int, num_draws: int) -> Int[np.ndarray, " k"]:
+    """Draws with the edge, evenly chosen by weight; repeated where there are fewer."""
+    weights = np.where(ensemble.flat_graphs[:, i, j] != 0, ensemble.weights.reshape(-1), 0.0)
+    if not weights.sum() > 0:
+        return np.zeros(0, dtype=int)
+    levels = (np.arange(num_draws) + 0.5) / num_draws * weights.sum()
+    return np.minimum(np.searchsorted(np.cumsum(weights), levels), len(weights) - 1)
+
+
+def _on_device(ensemble: Ensemble) -> tuple[Params, Array]:
+    """Parameters of the mechanism and graphs of all draws."""
+    params, graphs = ensemble.take(np.arange(ensemble.weights.size))
+    return jax.tree.map(jnp.asarray, params["mechanism"]), jnp.asarray(graphs)
+
+
+def _partial_residuals(
+    run: Any,
+    ensemble: Ensemble,
+    chosen: Sequence[tuple[int, int, np.ndarray]],
+    values: Float[np.ndarray, "n d"] | None,
+) -> Float[np.ndarray, "e n"]:
+    """Row minus its mean given all parents, plus the mean given the one parent; per edge."""
+    if values is None:
+        return np.zeros((len(chosen), 0))
+    x = np.float32(ensemble.model.scaling.apply(values))
+    few = slice(None, None, 8)  # an average over draws; the points need no more
+    draws = np.array([which[few] for _, _, which in chosen])
+    sources = np.array([i for i, _, _ in chosen])
+    targets = np.array([j for _, j, _ in chosen])
+    alone = np.asarray(run(draws, sources, targets, x.T[sources])).mean(axis=1)
+    full = np.asarray(run(draws, sources, targets, x.T[sources], rows=x)).mean(axis=1)
+    return (x.T[targets] - full + alone).astype(float)
+
+
+def _rows_of(
+    values: np.ndarray | None, observed: np.ndarray | None, target: int
+) -> Int[np.ndarray, " n"]:
+    if values is None:
+        return np.zeros(0, dtype=int)
+    return np.arange(len(values)) if observed is None else np.flatnonzero(observed[:, target])
+
+
+@partial(jax.jit, static_argnames=("model",))
+def _evaluate(
+    params: Params,
+    graphs: Array,
+    draws: Array,
+    sources: Array,
+    targets: Array,
+    grids: Array,
+    *,
+    base: Array,
+    model: SCM,
+    rows: Array | None = None,
+) -> Float[Array, "e k g"]:
+    """Means of the targets along the grids of their sources, draw by draw.
+
+    Where `rows` are given, all columns are theirs instead of `base` and a grid.
+    """
+
+    def one_edge(edge: tuple[Array, Array, Array, Array]) -> Array:
+        which, i, j, grid = edge
+        x = jnp.tile(base[None, :], (grid.shape[0], 1)).at[:, i].set(grid)
+        x = x if rows is None else rows
+
+        def one_draw(s: Array) -> Array:
+            theta = jax.tree.map(lambda leaf: leaf[s], params)
+            return model.mechanism.node(theta, x, graphs[s][:, j], j)
+
+        return jax.lax.map(one_draw, which, batch_size=8)
+
+    return jax.lax.map(one_edge, (draws, sources, targets, grids))

@@ -1,0 +1,121 @@
+"""The command, or the lines of Python, that make a result again."""
+
+import dataclasses
+import json
+import shlex
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from bayesdag import plugins
+from bayesdag.posterior import Posterior
+
+LONGEST = 88  # of a line
+
+
+def command(posterior: Posterior, table: str = "TABLE.csv", out: str = "RESULT.nc") -> str:
+    """What to type to fit the same table again with the same settings and seed."""
+    stated = posterior.provenance
+    if not isinstance(stated.get("seed"), int):
+        return "# a merged result: fit each seed again, then join the files with bayesdag merge"
+    if "method" not in stated:
+        return "# made by hand, not by bayesdag fit"
+    options = _method_options(stated["method"])
+    if options is None:
+        return _in_python(posterior, table, out)
+    words = ["bayesdag", "fit", table, "--out", out, *options, "--seed", str(stated["seed"])]
+    if stated.get("knowledge"):
+        words += ["--knowledge", "knowledge.yaml"]
+    if posterior.summary.get("num_rows_with_interventions"):
+        words += ["--interventions", "INTERVENTIONS"]
+    scaling = _scaling(stated.get("scaling"))
+    return _wrapped([*words, *([] if scaling is None else ["--scaling", scaling])])
+
+
+def knowledge(posterior: Posterior) -> str:
+    """What was known beforehand, as the YAML file that the command reads; else empty."""
+    import yaml
+
+    said = posterior.provenance.get("knowledge") or {}
+    return yaml.safe_dump(said, sort_keys=False, allow_unicode=True) if said else ""
+
+
+def _method_options(config: Mapping[str, Any]) -> list[str] | None:
+    """Options that give this method; None where the command line cannot say it."""
+    name = config["plugin"].partition("/")[2]
+    try:
+        cls = plugins.load("methods", name)
+        bases = {None: cls(), **getattr(cls, "PRESETS", {})}
+    except (ImportError, TypeError):
+        return None
+    found = []
+    for preset, base in bases.items():
+        settings = _settings(config, base)
+        if settings is not None:
+            chosen = ["--method", name, *(["--preset", preset] if preset else []), *settings]
+            found.append(chosen)
+    return min(found, key=len, default=None)
+
+
+def _settings(config: Mapping[str, Any], base: Any) -> list[str] | None:
+    """--set options that turn `base` into the method of `config`, if there are such."""
+    default, words = plugins.configuration(base), []
+    for field in dataclasses.fields(base):
+        value = config.get(field.name)
+        if value == default[field.name]:
+            continue
+        text = _text(value)
+        if text is None:
+            return None
+        words += ["--set", f"{field.name}={text}"]
+    return words
+
+
+def _text(value: Any) -> str | None:
+    """A setting as the command line takes it; None for plug-ins with settings of their own."""
+    if value is None:
+        return "none"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, int | float | str):
+        return str(value)
+    if isinstance(value, Mapping) and "plugin" in value:
+        family, _, name = str(value["plugin"]).partition("/")
+        if plugins.configuration(plugins.load(family, name)()) == value:
+            return name
+    return None
+
+
+def _scaling(stated: Mapping[str, Any] | None) -> str | None:
+    """The scaling as the command line calls it; None for the default."""
+    if stated is None:
+        return None
+    shift, scale = np.asarray(stated["shift"]), np.asarray(stated["scale"])
+    if not (scale == 1).all():
+        return None
+    return "none" if not shift.any() else "centre"
+
+
+def _in_python(posterior: Posterior, table: str, out: str) -> str:
+    stated = posterior.provenance
+    known = 'knowledge="knowledge.yaml", ' if stated.get("knowledge") else ""
+    return "\n".join(
+        [
+            "import bayesdag, json",
+            "from bayesdag import plugins",
+            "",
+            f"method = plugins.from_configuration(json.loads({json.dumps(stated['method'])!r}))",
+            f"posterior = bayesdag.fit({table!r}, method, {known}seed={stated['seed']})",
+            f"posterior.save({out!r})",
+        ]
+    )
+
+
+def _wrapped(words: list[str]) -> str:
+    """Words of a command, quoted, on as many lines as needed."""
+    lines = [""]
+    for word in (shlex.quote(word) for word in words):
+        if len(lines[-1]) + len(word) > LONGEST:
+            lines.append("   ")
+        lines[-1] = f"{lines[-1]} {word}".strip() if len(lines) == 1 else f"{lines[-1]} {word}"
+    return " \\\n".join(lines)
