@@ -43,6 +43,12 @@ def run() -> Posterior:
     return fitting.fit(load_example().train, seed=SEED)
 
 
+def report_facts(result: str) -> dict[str, Any]:
+    """What a report of the example says of where it comes from."""
+    rows = load_example().train
+    return {"data": rows, "title": "Greenhouse", "table": "greenhouse.csv", "result": result}
+
+
 def truth() -> np.ndarray:
     """The graph behind the example."""
     return load_example().graph

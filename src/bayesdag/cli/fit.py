@@ -23,6 +23,7 @@ from bayesdag.cli.options import (
 )
 from bayesdag.cli.output import print_table, say, typed_command
 from bayesdag.cli.posterior_tables import print_posterior
+from bayesdag.cli.report import ReportFile, check_before_fit, write_report
 
 if TYPE_CHECKING:
     from bayesdag.posterior import Posterior
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 @app.command(
     epilog=examples(
         "fit cells.csv --out cells.nc",
+        "fit cells.csv --out cells.nc --report cells.html",
         "fit cells.csv --out cells.nc --knowledge tiers.yaml",
         "fit cells.csv --out cells.nc --interventions targets",
         "fit cells.csv --out cells.nc --environment condition",
@@ -69,6 +71,7 @@ def fit(
         Path | None,
         typer.Option(help="CSV with the true edges, one `cause,effect` per row: print its score."),
     ] = None,
+    report: ReportFile = None,
     force: Force = False,
     top: Top = 20,
     quiet: Quiet = False,
@@ -81,6 +84,7 @@ def fit(
     from bayesdag.knowledge import Knowledge
 
     check_suffix(out)
+    check_before_fit(report, out, force)
     chosen = fitting.build_method(
         method or fitting.DEFAULT_METHOD, preset=preset, **settings(set_ or [])
     )
@@ -117,6 +121,10 @@ def fit(
     if graph is not None:
         say(beside_the_truth(fitting.log_scores(posterior, data, graph)), as_json)
     say(f"Written to {out}", as_json)
+    if report is not None:
+        names = {"title": table.stem, "table": table.name, "result": out.name}
+        write_report(posterior, report, force, data=data, **names)
+        say(f"Written to {report}; open it in a browser", as_json)
 
 
 @app.command(epilog=examples("extend cells.nc cells.csv --out longer.nc --num-samples 500"))
@@ -183,7 +191,7 @@ def demo(
     out: Annotated[Path, typer.Option(help="Where the result goes.")] = Path("demo.nc"),
     force: Force = False,
 ) -> None:
-    """Fit the example in the package and compare it with the truth."""
+    """Fit the example in the package, compare it with the truth, and write a report."""
     from bayesdag.cli import demo
 
     check_suffix(out)
@@ -199,3 +207,6 @@ def demo(
     print_table(comparison.edges, title="Most probable edges, and whether they are there in truth")
     say(comparison.words)
     say(f"Written to {out}; look again with: {typed_command()} show {out}")
+    page = out.with_name("report.html")
+    write_report(posterior, page, force, **demo.report_facts(out.name))
+    say(f"Written to {page}; open it in a browser")

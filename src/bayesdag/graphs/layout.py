@@ -11,6 +11,7 @@ Coordinates grow to the right and downwards. The same graph always gives the sam
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
@@ -20,7 +21,20 @@ from bayesdag.types import Graph
 
 ORDER_SWEEPS = 12
 PLACE_SWEEPS = 8
-BEND_WIDTH = 0.3  # of an invisible node, in units of the gap between nodes
+BEND_GAP = 0.4  # beside an invisible node, in units of the gap between nodes
+
+
+class Layout(NamedTuple):
+    """A drawing of a DAG.
+
+    Attributes:
+        places: (x, y) of every node.
+        bends: for edges (i, j) that span several layers, the points through which they run, so
+            that they avoid the nodes between; others are straight.
+    """
+
+    places: Float[np.ndarray, "d 2"]
+    bends: dict[tuple[int, int], Float[np.ndarray, "k 2"]]
 
 
 @dataclass
@@ -29,12 +43,24 @@ class _Layers:
 
     rows: list[list[int]]
     widths: list[float]
+    num_nodes: int  # larger numbers are bends
+    bends: dict[tuple[int, int], list[tuple[int, int]]] = field(
+        default_factory=dict[tuple[int, int], list[tuple[int, int]]]
+    )  # of each edge: (number, layer)
     above: dict[int, list[int]] = field(default_factory=dict[int, list[int]])
     below: dict[int, list[int]] = field(default_factory=dict[int, list[int]])
 
     def link(self, upper: int, lower: int) -> None:
         self.below.setdefault(upper, []).append(lower)
         self.above.setdefault(lower, []).append(upper)
+
+    def offsets(self, row: Sequence[int], gap: float) -> list[float]:
+        """Places of a row whose members stand as close as they may."""
+        found = [0.0]
+        for left, right in zip(row[:-1], row[1:], strict=True):
+            between = gap if max(left, right) < self.num_nodes else BEND_GAP * gap
+            found.append(found[-1] + (self.widths[left] + self.widths[right]) / 2 + between)
+        return found
 
 
 def layered_layout(
@@ -43,8 +69,8 @@ def layered_layout(
     *,
     gap: float = 1.0,
     layer_height: float = 1.0,
-) -> Float[np.ndarray, "d 2"]:
-    """Coordinates (x, y) of the nodes of a DAG, centred at x = 0.
+) -> Layout:
+    """Where the nodes of a DAG are drawn, centred at x = 0, and how its edges bend.
 
     Args:
         graph: acyclic; any non-zero entry is an edge.
@@ -52,25 +78,30 @@ def layered_layout(
         gap: least distance between the borders of two nodes of a layer.
         layer_height: distance between two layers.
 
-    >>> layered_layout(np.array([[0, 1], [0, 0]])).tolist()
+    >>> layered_layout(np.array([[0, 1], [0, 0]])).places.tolist()
     [[0.0, 0.0], [0.0, 1.0]]
     """
     edges = np.asarray(graph) != 0
     d = len(edges)
     wide = [0.0] * d if widths is None else [float(width) for width in widths]
     linked = [i for i in range(d) if edges[i].any() or edges[:, i].any()]
-    places = np.zeros((d, 2))
+    places, bends = np.zeros((d, 2)), {}
+    unit = np.array([1.0, layer_height])
     first_free = 0
     if linked:
         layer = _layer_of_each(edges)
-        layers = _with_bends(edges, layer, linked, wide, gap)
+        layers = _with_bends(edges, layer, linked, wide)
         _order_rows(layers)
         x = _coordinates(layers, gap)
         first_free = len(layers.rows)
         for i in linked:
             places[i] = x[i], layer[i]
+        bends = {
+            edge: np.array([(x[bend], row) for bend, row in points]) * unit
+            for edge, points in layers.bends.items()
+        }
     _place_isolated(places, [i for i in range(d) if i not in linked], wide, gap, first_free)
-    return places * np.array([1.0, layer_height])
+    return Layout(places * unit, bends)
 
 
 def _layer_of_each(edges: np.ndarray) -> list[int]:
@@ -88,17 +119,18 @@ def _layer_of_each(edges: np.ndarray) -> list[int]:
 
 
 def _with_bends(
-    edges: np.ndarray, layer: list[int], linked: list[int], widths: list[float], gap: float
+    edges: np.ndarray, layer: list[int], linked: list[int], widths: list[float]
 ) -> _Layers:
     rows: list[list[int]] = [[] for _ in range(1 + max(layer[i] for i in linked))]
-    layers = _Layers(rows, list(widths))
+    layers = _Layers(rows, list(widths), num_nodes=len(widths))
     for i in linked:
         rows[layer[i]].append(i)
     for i, j in zip(*(found.tolist() for found in np.nonzero(edges)), strict=True):
         last = int(i)
         for row in range(layer[int(i)] + 1, layer[int(j)]):
             bend = len(layers.widths)
-            layers.widths.append(BEND_WIDTH * gap)
+            layers.widths.append(0.0)
+            layers.bends.setdefault((int(i), int(j)), []).append((bend, row))
             rows[row].append(bend)
             layers.link(last, bend)
             last = bend
@@ -147,12 +179,12 @@ def _coordinates(layers: _Layers, gap: float) -> dict[int, float]:
     """x of every node: near its neighbours, in the order of its row, without overlap."""
     x: dict[int, float] = {}
     for row in layers.rows:
-        x |= _separated(row, [0.0] * len(row), layers.widths, gap)
+        x |= _separated(row, [0.0] * len(row), layers.offsets(row, gap))
     for sweep in range(PLACE_SWEEPS):
         downwards = sweep % 2 == 0
         for row in layers.rows if downwards else layers.rows[::-1]:
             wanted = [_mean_of_neighbours(layers, node, x, downwards, sweep) for node in row]
-            x |= _separated(row, wanted, layers.widths, gap)
+            x |= _separated(row, wanted, layers.offsets(row, gap))
     middle = (max(x.values()) + min(x.values())) / 2
     return {node: value - middle for node, value in x.items()}
 
@@ -167,16 +199,13 @@ def _mean_of_neighbours(
 
 
 def _separated(
-    row: Sequence[int], wanted: Sequence[float], widths: Sequence[float], gap: float
+    row: Sequence[int], wanted: Sequence[float], offsets: Sequence[float]
 ) -> dict[int, float]:
-    """Places nearest to the wanted ones (least squares) that keep the order and the gaps.
+    """Places nearest to the wanted ones (least squares), at least as far apart as `offsets`.
 
     Without the gaps this is isotonic regression: neighbours that are too close form a block
     at the mean of what they want.
     """
-    offsets = [0.0]
-    for left, right in zip(row[:-1], row[1:], strict=True):
-        offsets.append(offsets[-1] + (widths[left] + widths[right]) / 2 + gap)
     blocks: list[list[float]] = []  # mean, size
     for value, offset in zip(wanted, offsets, strict=True):
         blocks.append([value - offset, 1.0])
@@ -207,7 +236,8 @@ def _place_isolated(
         row.append(i)
         used += widths[i] + gap
     for number, members in enumerate(rows):
-        x = _separated(members, [0.0] * len(members), widths, gap)
+        alone = _Layers([members], widths, num_nodes=len(widths))
+        x = dict(zip(members, alone.offsets(members, gap), strict=True))
         middle = (x[members[0]] + x[members[-1]]) / 2
         for i in members:
             places[i] = x[i] - middle, first_row + number

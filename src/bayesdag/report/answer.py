@@ -19,12 +19,13 @@ Pair = tuple[int, int]
 
 
 class Answer(NamedTuple):
-    """Three sentences, and the caveats that stand below them."""
+    """Three sentences, the caveats of the predictive checks, and notes on the fit."""
 
     sure: str
     open: str
     distrust: str
     caveats: list[str]
+    notes: list[str]
 
 
 class Sorted(NamedTuple):
@@ -59,7 +60,8 @@ def answer(posterior: Posterior, found: Diagnostics, evidence: Matrix | None = N
         sure=_what_is_sure(sorted_, names, mixed=found.converged is not False),
         open=_what_is_open(sorted_, names),
         distrust=_what_not_to_trust(sorted_, names, checked, found),
-        caveats=_caveats(posterior, checked),
+        caveats=[] if checked is None else checked.warnings,
+        notes=[str(note) for note in posterior.provenance.get("notes", [])],
     )
 
 
@@ -119,7 +121,7 @@ def _what_is_open(sorted_: Sorted, names: Sequence[str]) -> str:
         listed = _listed([f"{names[i]} — {names[j]}" for i, j in sorted_.undirected])
         have = "is" if len(sorted_.undirected) == 1 else "are"
         count = _count(len(sorted_.undirected), "pair")
-        parts.append(f"{count} {have} surely linked, but which way round is unknown: {listed}")
+        parts.append(f"{count} {have} surely linked, but not surely in one direction: {listed}")
     if sorted_.unknown:
         listed = _listed([f"{names[i]} — {names[j]}" for i, j in sorted_.unknown])
         count = _count(len(sorted_.unknown), "pair")
@@ -154,19 +156,15 @@ def _what_not_to_trust(
     return _sentence("; ".join(parts))
 
 
-def _caveats(posterior: Posterior, checked: Check | None) -> list[str]:
-    """What the predictive checks, the data and the method say against the numbers."""
-    said = [] if checked is None else checked.warnings
-    return [*said, *(str(note) for note in posterior.provenance.get("notes", []))]
-
-
 def _arrows(pairs: Sequence[Pair], names: Sequence[str]) -> str:
     return _listed([f"{names[i]} → {names[j]}" for i, j in pairs])
 
 
 def _listed(words: Sequence[str]) -> str:
-    more = len(words) - NAMED
-    return ", ".join(words[:NAMED]) + (f" and {more} more" if more > 0 else "")
+    """So many of the words; none is left out to save a single one."""
+    shown = len(words) if len(words) <= NAMED + 1 else NAMED
+    more = f" and {len(words) - shown} more" if len(words) > shown else ""
+    return ", ".join(words[:shown]) + more
 
 
 def _count(number: int, noun: str) -> str:

@@ -29,7 +29,7 @@ def chains_view(posterior: Posterior) -> dict[str, Any]:
         "draws": (points + 1).tolist(),
         "traces": [
             {
-                "name": name.replace("_", " "),
+                "name": name.replace("num_", "number of ").replace("_", " "),
                 "values": [short(values[c, points], 6) for c in shown],
                 "ranks": rank_counts(values, shown) if _rankable(posterior) else [],
             }
@@ -44,7 +44,11 @@ def rank_counts(values: np.ndarray, shown: np.ndarray) -> list[list[float | None
     1 everywhere where the chains agree.
     """
     num_chains, num_draws = values.shape
-    ranks = rankdata(values.reshape(-1), method="average").reshape(values.shape)
+    # Equal values have no order of their own; a fixed shuffle spreads them over the chains.
+    shuffled = np.random.default_rng(0).permutation(values.size)
+    ranks = np.empty(values.size)
+    ranks[shuffled] = rankdata(values.reshape(-1)[shuffled], method="ordinal")
+    ranks = ranks.reshape(values.shape)
     ends = np.linspace(0.5, num_chains * num_draws + 0.5, RANK_BINS + 1)
     expected = num_draws / RANK_BINS
     return [short(np.histogram(ranks[c], bins=ends)[0] / expected, 3) for c in shown]

@@ -3,18 +3,24 @@
 import warnings
 from typing import Any
 
+import jax
 import numpy as np
 
 from bayesdag.errors import BayesdagWarning
 from bayesdag.posterior import Posterior
 from bayesdag.posterior.effect_result import Effect
+from bayesdag.posterior.effects import effect
+from bayesdag.posterior.levels import Columns
+from bayesdag.posterior.linear_effects import linear_effects
 from bayesdag.posterior.simulation import Ensemble
+from bayesdag.random import key_of
 from bayesdag.report.numbers import short
 from bayesdag.text import printable
 
-MOST_LINEAR = 80
+MOST_LINEAR = 400
 MOST_SIMULATED = 24  # in nonlinear models each one costs a simulation
-ROWS_PER_DRAW = 200
+DRAWS = 256  # of these
+ROWS_PER_DRAW = 100
 BINS = 40
 LEAST = 0.05
 
@@ -22,63 +28,90 @@ LEAST = 0.05
 def effects_view(posterior: Posterior) -> list[dict[str, Any]]:
     """Effects of the most probable causes on what they influence, as plain data."""
     node = {name: place for place, name in enumerate(posterior.names)}
-    return [_view(_effect(posterior, *pair), node) for pair in strongest_pairs(posterior)]
+    columns = posterior.summary["columns"]
+    ensemble = ensemble_of(posterior)
+    pairs = strongest_pairs(posterior, MOST_LINEAR if ensemble.is_linear else MOST_SIMULATED)
+    if ensemble.is_linear:
+        return [_view(found, node) for found in linear_effects(ensemble, columns, pairs)]
+    few = thinned(ensemble, DRAWS)
+    return [_view(_simulated(few, columns, *pair), node) for pair in pairs]
 
 
-def strongest_pairs(posterior: Posterior) -> list[tuple[str, str]]:
+def ensemble_of(posterior: Posterior) -> Ensemble:
+    """The draws of graphs and functions of a posterior."""
+    return Ensemble(
+        posterior.model,
+        posterior.params,
+        posterior.graphs,
+        posterior.weights,
+        posterior.names,
+    )
+
+
+def thinned(ensemble: Ensemble, most: int) -> Ensemble:
+    """At most so many draws, chosen evenly by weight, as one chain of equal weights."""
+    if ensemble.weights.size <= most:
+        return ensemble
+    below = np.cumsum(ensemble.weights.reshape(-1))
+    levels = (np.arange(most) + 0.5) / most * below[-1]
+    which = np.minimum(np.searchsorted(below, levels), below.size - 1)
+    params, graphs = ensemble.take(which)
+    alone = jax.tree.map(lambda leaf: leaf[None], (params, graphs))
+    return Ensemble(ensemble.model, *alone, np.full((1, most), 1 / most), ensemble.names)
+
+
+def strongest_pairs(posterior: Posterior, most: int) -> list[tuple[str, str]]:
     """Pairs most probably linked by a directed path; direct causes first among equals."""
     names = posterior.names
-    ensemble = Ensemble(
-        posterior.model, posterior.params, posterior.graphs, posterior.weights, names
-    )
     path, edge = posterior.path_probabilities().to_numpy(), posterior.edge_matrix()
     pairs = np.argwhere((path >= LEAST) & ~np.eye(len(names), dtype=bool))
     first = np.lexsort((-edge[pairs[:, 0], pairs[:, 1]], -np.round(path[*pairs.T], 2)))
-    most = MOST_LINEAR if ensemble.is_linear else MOST_SIMULATED
     return [(names[int(i)], names[int(j)]) for i, j in pairs[first[:most]]]
 
 
-def _effect(posterior: Posterior, cause: str, outcome: str) -> Effect:
+def _simulated(ensemble: Ensemble, columns: Columns, cause: str, outcome: str) -> Effect:
     with warnings.catch_warnings():
         # One standard deviation beside the mean of a skewed column may lie outside its range;
         # the page states the values it compares.
         warnings.simplefilter("ignore", BayesdagWarning)
-        return posterior.effect(cause, outcome, num_rows=ROWS_PER_DRAW)
+        return effect(
+            key_of(0), ensemble, columns, cause, outcome, num_rows=ROWS_PER_DRAW
+        )
 
 
-def _view(effect: Effect, node: dict[str, int]) -> dict[str, Any]:
-    path = effect.structure >= 0
-    draws, weights = effect.draws[path], effect.weights[path]
+def _view(found: Effect, node: dict[str, int]) -> dict[str, Any]:
+    path = found.structure >= 0
+    draws, weights = found.draws[path], found.weights[path]
     counts, ends = _histogram(draws, weights)
-    numbers = effect.summary()
+    numbers = found.summary()
     return {
-        "cause": node[effect.cause],
-        "outcome": node[effect.outcome],
-        "values": short(effect.values),
-        "mean": short([effect.mean])[0],
-        "sd": short([effect.sd])[0],
+        "cause": node[found.cause],
+        "outcome": node[found.outcome],
+        "values": short(found.values),
+        "mean": short([found.mean])[0],
+        "sd": short([found.sd])[0],
         "hdi": short([numbers["hdi_low"], numbers["hdi_high"]]),
-        "positive": round(effect.prob_positive, 4),
-        "negative": round(effect.prob_negative, 4),
-        "no_path": round(effect.prob_no_path, 4),
-        "sign_flips": round(effect.sign_flips, 4),
-        "structural": short([effect.variance.structural_fraction])[0],
-        "words": printable(in_words(effect)),
+        "positive": round(found.prob_positive, 4),
+        "negative": round(found.prob_negative, 4),
+        "no_path": round(found.prob_no_path, 4),
+        "sign_flips": round(found.sign_flips, 4),
+        "structural": short([found.variance.structural_fraction])[0],
+        "words": printable(in_words(found)),
         "counts": short(counts, 3),
         "ends": short(ends, 5),
     }
 
 
-def in_words(effect: Effect) -> str:
+def in_words(found: Effect) -> str:
     """An effect as a sentence."""
-    low, high = effect.values
-    ends = effect.hdi()
-    direction = "raises" if effect.mean > 0 else "lowers" if effect.mean < 0 else "does not change"
-    size = f" by {abs(effect.mean):.3g}" if effect.mean else ""
+    low, high = found.values
+    ends = found.hdi()
+    direction = "raises" if found.mean > 0 else "lowers" if found.mean < 0 else "does not change"
+    size = f" by {abs(found.mean):.3g}" if found.mean else ""
     return (
-        f"Setting {effect.cause} from {low:.3g} to {high:.3g} {direction} the mean of "
-        f"{effect.outcome}{size} on average over all plausible graphs (95 % HDI {ends[0]:.3g} to "
-        f"{ends[1]:.3g}); with probability {effect.prob_no_path:.2f} there is no influence at all."
+        f"Setting {found.cause} from {low:.3g} to {high:.3g} {direction} the mean of "
+        f"{found.outcome}{size} on average over all plausible graphs (95 % HDI {ends[0]:.3g} to "
+        f"{ends[1]:.3g}); with probability {found.prob_no_path:.2f} there is no influence at all."
     )
 
 

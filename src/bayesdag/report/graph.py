@@ -10,13 +10,14 @@ from bayesdag.graphs import layout
 from bayesdag.posterior import Posterior
 from bayesdag.posterior.functions import function_bands
 from bayesdag.posterior.graph_queries import EquivalenceClasses, consensus_graph
-from bayesdag.posterior.simulation import Ensemble
+from bayesdag.report.effects import ensemble_of
 from bayesdag.report.numbers import short, sparse
 from bayesdag.text import printable
 
 CHARACTER = 8.4  # width of a letter in pixels
 PADDING = 24.0
 GAP = 22.0
+ASPECT = 1.3
 MOST_FUNCTIONS = 240
 LEAST_FOR_FUNCTION = 0.05
 LONGEST_LABEL = 28
@@ -32,9 +33,11 @@ class ShownRows(NamedTuple):
 def graph_view(posterior: Posterior, classes: EquivalenceClasses) -> dict[str, Any]:
     """Names, places and probabilities, as plain data."""
     edge = posterior.edge_matrix()
+    drawing = drawn(edge, posterior.names)
     return {
         "names": [printable(name) for name in posterior.names],
-        "places": [short(place, 5) for place in places(edge, posterior.names)],
+        "places": [short(place, 5) for place in drawing.places],
+        "bends": [[i, j, short(points, 5)] for (i, j), points in drawing.bends.items()],
         "edge": sparse(edge),
         "path": sparse(posterior.path_probabilities().to_numpy()),
         "blanket": sparse(np.triu(posterior.markov_blanket_probabilities().to_numpy(), 1)),
@@ -42,15 +45,14 @@ def graph_view(posterior: Posterior, classes: EquivalenceClasses) -> dict[str, A
     }
 
 
-def places(edge: Float[np.ndarray, "d d"], names: tuple[str, ...]) -> Float[np.ndarray, "d 2"]:
-    """Where the nodes are drawn, in pixels: the layers of the consensus DAG."""
+def drawn(edge: Float[np.ndarray, "d d"], names: tuple[str, ...]) -> layout.Layout:
+    """The consensus DAG in layers, in pixels, about as wide and high as its place on the page."""
     widths = [PADDING + CHARACTER * min(len(printable(name)), LONGEST_LABEL) for name in names]
     chosen = consensus_graph(edge)
-    flat = layout.layered_layout(chosen, widths, gap=GAP, layer_height=1.0)
+    flat = layout.layered_layout(chosen, widths, gap=GAP).places
     num_layers = max(float(np.ptp(flat[:, 1])), 1.0)
-    # Layers apart enough that the drawing is about twice as wide as high.
-    height = float(np.clip(np.ptp(flat[:, 0]) / 2 / num_layers, 88.0, 240.0))
-    return flat * np.array([1.0, height])
+    height = float(np.clip(np.ptp(flat[:, 0]) / ASPECT / num_layers, 88.0, 420.0))
+    return layout.layered_layout(chosen, widths, gap=GAP, layer_height=height)
 
 
 def shown_rows(data: Dataset, most: int) -> ShownRows:
@@ -64,11 +66,8 @@ def functions_view(posterior: Posterior, rows: ShownRows | None) -> list[dict[st
     edge, names = posterior.edge_matrix(), posterior.names
     strong = np.argwhere(edge >= LEAST_FOR_FUNCTION)
     order = np.argsort(-edge[strong[:, 0], strong[:, 1]], kind="stable")[:MOST_FUNCTIONS]
-    ensemble = Ensemble(
-        posterior.model, posterior.params, posterior.graphs, posterior.weights, names
-    )
     found = function_bands(
-        ensemble,
+        ensemble_of(posterior),
         posterior.summary["columns"],
         [(names[int(i)], names[int(j)]) for i, j in strong[order]],
         values=None if rows is None else rows.values,

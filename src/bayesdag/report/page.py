@@ -18,7 +18,6 @@ from bayesdag.errors import BayesdagWarning
 from bayesdag.posterior import Posterior
 from bayesdag.posterior import edge_evidence, graph_queries
 from bayesdag.posterior.predictive_checks import refuse_other_data
-from bayesdag.posterior.simulation import Ensemble
 from bayesdag.report import answer, chains, columns, effects, glossary, graph, numbers, reproduce
 from bayesdag.runs.files import write_whole
 from bayesdag.text import printable
@@ -155,17 +154,7 @@ def _source(text: str) -> str:
 
 def _evidence(posterior: Posterior) -> np.ndarray:
     tied = graph_queries.tied_edges(posterior.edge_matrix())
-    return edge_evidence.matrix(_ensemble(posterior), tied, posterior.summary)
-
-
-def _ensemble(posterior: Posterior) -> Ensemble:
-    return Ensemble(
-        posterior.model,
-        posterior.params,
-        posterior.graphs,
-        posterior.weights,
-        posterior.names,
-    )
+    return edge_evidence.matrix(effects.ensemble_of(posterior), tied, posterior.summary)
 
 
 def _largest_error(posterior: Posterior) -> float:

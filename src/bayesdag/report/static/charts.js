@@ -18,7 +18,7 @@ function frame(width, height, xs, ys, labels) {
   const x = (v) => margin.left + ((v - xs[0]) / span(xs)) * (width - margin.left - margin.right);
   const y = (v) => height - margin.bottom - ((v - ys[0]) / span(ys)) * (height - margin.top - margin.bottom);
   const svg = drawn("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": labels.alt });
-  for (const t of ticks(ys[0], ys[1], 4)) {
+  for (const t of labels.bare ? [] : ticks(ys[0], ys[1], 4)) {
     svg.append(
       drawn("line", { class: "gridline", x1: margin.left, x2: width - margin.right, y1: y(t), y2: y(t) }),
       drawn("text", { x: margin.left - 5, y: y(t) + 4, "text-anchor": "end" }, figure(t, 4)),
@@ -80,6 +80,7 @@ function effectChart(one) {
   const xs = padded(extent([...one.ends, 0]));
   const at = frame(420, 240, xs, [0, 1.05], {
     x: `change of ${names[one.outcome]}`,
+    bare: true,
     alt: `Posterior density of the effect of ${names[one.cause]} on ${names[one.outcome]}, where there is one`,
   });
   one.counts.forEach((height, k) => {

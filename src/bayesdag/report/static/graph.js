@@ -2,6 +2,7 @@
 
 const functions = new Map(payload.functions.map((one) => [`${one.source}-${one.target}`, one]));
 const effectOf = new Map(payload.effects.map((one) => [`${one.cause}-${one.outcome}`, one]));
+const bends = new Map(payload.bends.map(([i, j, points]) => [`${i}-${j}`, points]));
 let cy = null;
 let threshold = 0.5;
 let chosen = null;
@@ -30,14 +31,38 @@ function graphStyle() {
         "line-color": colour("blue"), "target-arrow-color": colour("blue"),
       },
     },
+    {
+      selector: "edge.bent",
+      style: {
+        "curve-style": "round-segments", "segment-weights": "data(weights)",
+        "segment-distances": "data(distances)", "segment-radii": 60, "edge-distances": "node-position",
+      },
+    },
     { selector: "edge.free", style: { "line-style": "dashed", "line-dash-pattern": [7, 4], "line-color": colour("amber"), "target-arrow-color": colour("amber") } },
     { selector: ".away", style: { display: "none" } },
-    { selector: ".faded", style: { opacity: 0.12 } },
+    { selector: ".faded", style: { opacity: 0.2 } },
     { selector: "node.near", style: { "border-width": 2.4, "border-color": colour("blue") } },
     { selector: "node.chosen", style: { "background-color": colour("chosen"), "border-width": 2.6, "border-color": colour("ink") } },
     { selector: "edge.chosen", style: { "line-color": colour("red"), "target-arrow-color": colour("red"), opacity: 1 } },
     { selector: "node.found", style: { "background-color": colour("chosen") } },
   ];
+}
+
+function bendData(i, j) {
+  // Points through which an arrow runs, relative to the line between its ends.
+  const points = bends.get(`${i}-${j}`);
+  if (!points) return {};
+  const [from, to] = [payload.places[i], payload.places[j]];
+  const [dx, dy] = [to[0] - from[0], to[1] - from[1]];
+  const length = Math.hypot(dx, dy) || 1;
+  const weights = [];
+  const distances = [];
+  for (let k = 0; k < points.length; k += 2) {
+    const [px, py] = [points[k] - from[0], points[k + 1] - from[1]];
+    weights.push(((px * dx + py * dy) / (length * length)).toFixed(4));
+    distances.push(((py * dx - px * dy) / length).toFixed(1));
+  }
+  return { weights: weights.join(" "), distances: distances.join(" ") };
 }
 
 function graphElements() {
@@ -47,12 +72,13 @@ function graphElements() {
     position: { x: payload.places[i][0], y: payload.places[i][1] },
     classes: payload.misfits.includes(i) ? "misfit" : "",
   }));
+  const thinness = names.length > 40 ? 0.55 : 1; // many arrows need room
   const edges = payload.edge
     .filter(([, , p]) => p >= 0.01)
     .map(([i, j, p]) => ({
       group: "edges",
-      data: { id: `e${i}-${j}`, source: `n${i}`, target: `n${j}`, i, j, p, weight: 1 + 4.5 * p, opacity: 0.25 + 0.7 * p },
-      classes: (p < threshold ? "away " : "") + (isCompelled(i, j) ? "compelled" : "free"),
+      data: { id: `e${i}-${j}`, source: `n${i}`, target: `n${j}`, i, j, p, weight: (1 + 4.5 * p) * thinness, opacity: 0.25 + 0.7 * p, ...bendData(i, j) },
+      classes: [p < threshold ? "away" : "", isCompelled(i, j) ? "compelled" : "free", bends.has(`${i}-${j}`) ? "bent" : ""].join(" "),
     }));
   return [...nodes, ...edges];
 }
@@ -74,8 +100,17 @@ function startGraph() {
   cy.on("tap", (event) => {
     if (event.target === cy) choose(null);
   });
+  cy.on("mouseover", "node, edge", (event) => hint(event.target));
+  cy.on("mouseout", "node, edge", () => hint(null));
   setUserZoom();
   showCount();
+}
+
+function hint(target) {
+  // Names are too small to read when the whole of a large graph is in view.
+  const words = !target ? "" : target.isNode() ? names[target.data("node")] : `${arrow(target.data("i"), target.data("j"))}: ${probability(target.data("p"))}`;
+  byId("hint").textContent = words;
+  byId("hint").hidden = !words;
 }
 
 function setUserZoom() {
@@ -235,6 +270,7 @@ function goTo(i) {
 }
 
 function relayout(kind) {
+  cy.edges("[weights]").toggleClass("bent", kind === "layers");
   if (kind === "layers") {
     cy.nodes().positions((node) => ({ x: payload.places[node.data("node")][0], y: payload.places[node.data("node")][1] }));
     cy.fit(undefined, 24);

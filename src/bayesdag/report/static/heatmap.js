@@ -16,8 +16,8 @@ function drawHeat() {
   const order = heatOrder();
   const d = names.length;
   heat.order = order;
-  heat.size = Math.max(9, Math.min(30, Math.floor(760 / d)));
-  const font = Math.min(13, heat.size);
+  heat.size = Math.max(9, Math.min(40, Math.floor(760 / d)));
+  const font = Math.min(14, heat.size);
   const longest = Math.min(24, Math.max(...names.map((name) => name.length)));
   heat.left = 10 + longest * font * 0.62;
   heat.top = 10 + longest * font * 0.62;
@@ -26,8 +26,8 @@ function drawHeat() {
   const svg = drawn("svg", {
     viewBox: `0 0 ${width} ${heat.top + side + 4}`, width, height: heat.top + side + 4, tabindex: 0, role: "application",
     "aria-label": "Heat map of probabilities; arrow keys move the cursor, Enter shows the arrow in the graph",
-    "font-size": font,
   });
+  svg.style.fontSize = `${font}px`;
   svg.append(drawn("rect", { class: "axis", x: heat.left, y: heat.top, width: side, height: side }));
   order.forEach((i, r) => {
     const middle = heat.top + (r + 0.5) * heat.size;
@@ -50,8 +50,17 @@ function drawHeat() {
     openHeat();
   });
   svg.addEventListener("keydown", heatKeys);
-  byId("heat").replaceChildren(svg);
+  byId("heat").replaceChildren(svg, heatLegend());
   moveHeat(heat.row, heat.column);
+}
+
+function heatLegend() {
+  const svg = drawn("svg", { viewBox: "0 0 260 40", width: 260, height: 40, role: "img", "aria-label": "Darker is more probable, from 0 to 1" });
+  for (let k = 0; k <= 10; k++) {
+    svg.append(drawn("rect", { class: "cell", x: 10 + k * 20, y: 4, width: 20, height: 12, "fill-opacity": 0.06 + 0.094 * k }));
+  }
+  [0, 0.5, 1].forEach((p) => svg.append(drawn("text", { x: 20 + p * 200, y: 32, "text-anchor": "middle" }, String(p))));
+  return svg;
 }
 
 function pointHeat(event, svg) {

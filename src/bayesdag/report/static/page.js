@@ -28,7 +28,9 @@ function wireNavigation() {
     for (const one of seen) {
       if (!one.isIntersecting) continue;
       links.forEach((link) => link.removeAttribute("aria-current"));
-      links.get(one.target.id).setAttribute("aria-current", "true");
+      const link = links.get(one.target.id);
+      link.setAttribute("aria-current", "true");
+      link.parentElement.scrollLeft = link.offsetLeft - link.parentElement.offsetLeft - 40;
     }
   }, { rootMargin: "-20% 0px -70% 0px" });
   document.querySelectorAll("main section").forEach((section) => watch.observe(section));
