@@ -3,7 +3,7 @@
 Heavy imports wait inside the commands, so that `--help` answers at once.
 """
 
-from bayesdag.cli import bench, fit, list, query, report
+from bayesdag.cli import bench, fit, list, plot, query, report
 from bayesdag.cli.app import app, main
 
-__all__ = ["app", "bench", "fit", "list", "main", "query", "report"]
+__all__ = ["app", "bench", "fit", "list", "main", "plot", "query", "report"]

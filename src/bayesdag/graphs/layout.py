@@ -156,11 +156,11 @@ def _order_rows(layers: _Layers) -> None:
 
 
 def _barycentre(
-    neighbours: Sequence[int] | None, position: dict[int, int], own: float
-) -> tuple[float, float]:
+    neighbours: Sequence[int] | None, position: dict[int, int], own: int
+) -> tuple[float, int]:
     """Mean place of the neighbours; a node without any stays where it is."""
     if not neighbours:
-        return own, own
+        return float(own), own
     return sum(position[n] for n in neighbours) / len(neighbours), own
 
 

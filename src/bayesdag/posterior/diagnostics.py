@@ -27,6 +27,7 @@ from bayesdag.posterior.chain_comparison import (
     outliers,
 )
 from bayesdag.posterior.libraries import DataFrame, data_frame
+from bayesdag.posterior.notebook import NotebookView
 from bayesdag.types import Draws, PlainData, Weights
 
 ESS_LIMIT = 100.0  # then a probability of one half is known to 0.05
@@ -35,7 +36,7 @@ NAMED = 5  # so many offenders are named in a verdict
 
 
 @dataclass(frozen=True, repr=False)
-class Diagnostics:
+class Diagnostics(NotebookView):
     """Agreement of the chains, and effective numbers of draws.
 
     Attributes:
@@ -63,6 +64,7 @@ class Diagnostics:
     independent: bool = False
     members: tuple[tuple[str, "Diagnostics"], ...] = ()
     search: str = ""
+    notebook_words = "verdict"
 
     def __repr__(self) -> str:
         agree = {True: "converged", False: "not converged", None: "nothing to compare"}

@@ -8,6 +8,7 @@ from jaxtyping import Bool, Float, Int
 
 from bayesdag.posterior import estimates
 from bayesdag.posterior.libraries import DataFrame, data_frame
+from bayesdag.posterior.notebook import NotebookView
 from bayesdag.types import PlainData, Weights
 
 FEWEST_REPLICATED = 0.2
@@ -38,7 +39,7 @@ class VarianceSplit(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Effect:
+class Effect(NotebookView):
     """Posterior of E[outcome | do(cause = high)] - E[outcome | do(cause = low)].
 
     Attributes:
@@ -186,6 +187,19 @@ class Effect:
         }
         title = f"{self.cause} from {low:g} to {high:g}"
         return data_frame({"quantity": list(rows), title: list(rows.values())})
+
+    def plot(self, axes: Any = None) -> Any:
+        """The posterior of the effect as a figure (matplotlib)."""
+        from bayesdag import plot
+
+        return plot.effect_density(
+            self.draws,
+            self.weights,
+            interval=self.hdi(),
+            no_path=self.prob_no_path,
+            label=f"effect of {self.cause} on {self.outcome}",
+            axes=axes,
+        )
 
     def _mass(self, which: Bool[np.ndarray, "chain draw"]) -> float:
         return min(float(self.weights[which].sum()), 1.0)  # the sum may exceed 1 by rounding

@@ -22,6 +22,7 @@ from bayesdag.posterior import (
     contexts,
     diagnostics,
     documents,
+    drawings,
     edge_evidence,
     effects,
     estimates,
@@ -39,6 +40,7 @@ from bayesdag.posterior.effect_result import Counterfactual, Effect
 from bayesdag.posterior.estimates import Estimate
 from bayesdag.posterior.levels import usual_levels
 from bayesdag.posterior.libraries import DataFrame, DiGraph
+from bayesdag.posterior.notebook import NotebookView
 from bayesdag.posterior.simulation import Ensemble
 from bayesdag.random import key_of
 from bayesdag.types import Draws, Params, PlainData, Weights
@@ -50,7 +52,7 @@ Labelled = Any  # a table of ordered pairs, or two: probabilities and their erro
 
 
 @dataclass(frozen=True, repr=False)
-class Posterior:
+class Posterior(NotebookView):
     """Weighted joint draws of graphs and functions.
 
     Attributes:
@@ -76,6 +78,7 @@ class Posterior:
     provenance: PlainData
     marginals: dict[str, Float[np.ndarray, "d d"]] | None = None
     state: dict[str, np.ndarray] | None = None
+    notebook_words, notebook_table = "describe", "edge_table"
 
     def __repr__(self) -> str:
         own = ~self.contexts.mask
@@ -343,6 +346,10 @@ class Posterior:
         fit = self.checked.lines() if self.checked else []
         notes = self.provenance.get("notes", [])
         return [*fit, *lines, *self.contexts.in_words(), size, *notes]
+
+    def plot(self, kind: str = "graph", **options: Any) -> Any:
+        """A figure (matplotlib): graph, edges, paths, effect, function or traces."""
+        return drawings.plot(self, kind, **options)
 
     def to_networkx(self, threshold: float | int = 0.5) -> DiGraph:
         """Edges with probability above `threshold`, each with its `probability`.

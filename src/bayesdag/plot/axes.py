@@ -1,0 +1,34 @@
+"""Where a figure is drawn, and the looks that all figures share."""
+
+from typing import Any
+
+from bayesdag.errors import InputError
+
+BLUE, AMBER, INK, SOFT = "#2450c4", "#8f4a00", "#1b2230", "#55606f"
+CYCLE = ("#2450c4", "#b25a00", "#1c7a45", "#a5278e", "#5b6470", "#0c7d8c", "#b3261e", "#6c4bd1")
+
+
+def new_axes(axes: Any = None, size: tuple[float, float] = (6.0, 4.0)) -> Any:
+    """`axes` itself, or the axes of a new figure; says what to install without matplotlib."""
+    try:
+        from matplotlib import pyplot
+    except ImportError as error:
+        raise InputError(
+            "figures need matplotlib, which is not installed: pip install 'bayesdag[plot]' "
+            "(a report needs nothing more: bayesdag report)"
+        ) from error
+    if axes is not None:
+        return axes
+    return pyplot.subplots(figsize=size, layout="constrained")[1]
+
+
+def plain(axes: Any) -> Any:
+    """Axes without a box around them."""
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+    return axes
+
+
+def literal(text: str) -> str:
+    """A name as matplotlib writes it: dollar signs begin no formula."""
+    return text.replace("$", r"\$")

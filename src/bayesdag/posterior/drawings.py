@@ -1,0 +1,109 @@
+"""Figures of a posterior: what each kind shows, handed to `plot` as plain arrays."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from bayesdag.data import Dataset, read
+from bayesdag.errors import InputError, did_you_mean
+from bayesdag.posterior import graph_queries
+from bayesdag.posterior.functions import FunctionBand, function_bands
+from bayesdag.posterior.predictive_checks import refuse_other_data
+
+if TYPE_CHECKING:
+    from bayesdag.posterior.posterior import Posterior
+
+KINDS = ("graph", "edges", "paths", "effect", "function", "traces")
+
+
+def plot(posterior: "Posterior", kind: str = "graph", **options: Any) -> Any:
+    """The figure called `kind`; returns matplotlib's axes.
+
+    Args:
+        kind: graph (option threshold), edges or paths (heat maps), effect or function (options
+            cause and outcome; values for an effect, data for a function), traces (option name).
+        options: those, and `axes` to draw on.
+    """
+    if kind not in KINDS:
+        raise InputError(f"no figure is called {kind!r}; {did_you_mean(kind, KINDS)}")
+    makers = {
+        "graph": _graph,
+        "edges": _edges,
+        "paths": _paths,
+        "effect": _effect,
+        "function": _function,
+        "traces": _traces,
+    }
+    return makers[kind](posterior, **options)
+
+
+def _graph(posterior: "Posterior", threshold: float = 0.5, axes: Any = None) -> Any:
+    from bayesdag import plot
+
+    probability = posterior.edge_matrix()
+    return plot.graph(
+        posterior.names,
+        probability,
+        graph_queries.consensus_graph(probability),
+        posterior.equivalence_classes().compelled_matrix(),
+        threshold=threshold,
+        axes=axes,
+    )
+
+
+def _edges(posterior: "Posterior", axes: Any = None) -> Any:
+    from bayesdag import plot
+
+    return plot.heat_map(posterior.names, posterior.edge_matrix(), axes=axes)
+
+
+def _paths(posterior: "Posterior", axes: Any = None) -> Any:
+    from bayesdag import plot
+
+    found = posterior.path_probabilities().to_numpy()
+    return plot.heat_map(posterior.names, found, title="P(row → … → column)", axes=axes)
+
+
+def _traces(posterior: "Posterior", name: str = "log_joint", axes: Any = None) -> Any:
+    from bayesdag import plot
+
+    return plot.traces(posterior.stats, name=name, axes=axes)
+
+
+def _effect(
+    posterior: "Posterior",
+    cause: str,
+    outcome: str,
+    values: Sequence[float | int] | None = None,
+    axes: Any = None,
+) -> Any:
+    return posterior.effect(cause, outcome, values).plot(axes=axes)
+
+
+def _function(
+    posterior: "Posterior", cause: str, outcome: str, data: Any = None, axes: Any = None
+) -> Any:
+    from bayesdag import plot
+
+    values = None
+    if data is not None:
+        dataset = data if isinstance(data, Dataset) else read(data)
+        refuse_other_data(posterior.provenance, posterior.summary, dataset)
+        values, observed = dataset.values, dataset.observed
+    known: Mapping[str, Any] = {} if values is None else {"values": values, "observed": observed}
+    band = _band(posterior, cause, outcome, known)
+    points = None
+    if values is not None:
+        place = posterior.names.index(cause)
+        points = values[band.rows, place], band.partial_residuals
+    curve = (band.x, band.mean, band.low, band.high)
+    return plot.function_band(*curve, cause=cause, outcome=outcome, points=points, axes=axes)
+
+
+def _band(
+    posterior: "Posterior", cause: str, outcome: str, known: Mapping[str, Any]
+) -> FunctionBand:
+    columns = posterior.summary["columns"]
+    found = function_bands(posterior._ensemble, columns, [(cause, outcome)], **known)
+    if not found:
+        raise InputError(f"no draw has the edge {cause} → {outcome}, so there is no function of it")
+    return found[0]
