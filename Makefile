@@ -4,7 +4,7 @@ BIN := .venv/bin
 INSTALLED := .venv/.installed
 WORKERS ?= 2
 
-.PHONY: env demo test check bench
+.PHONY: env demo test test-browser check bench docs
 
 env: $(INSTALLED)
 
@@ -31,6 +31,21 @@ check: env
 
 test: check
 	$(BIN)/python -m pytest -n $(WORKERS)
+
+# The report in a real browser; pictures to look at end in build/pictures.
+test-browser: env
+	@command -v chromium >/dev/null && command -v chromedriver >/dev/null \
+	  || { echo "a browser is missing: sudo apt-get install chromium chromium-driver"; exit 1; }
+	BAYESDAG_BROWSER=1 $(BIN)/python -m pytest tests/browser -p no:xdist
+
+# The documentation as a site, in build/docs; it has an environment of its own.
+docs: env build/docs-env/.installed
+	build/docs-env/bin/python -m sphinx -W --keep-going -b html docs build/docs
+
+build/docs-env/.installed: pyproject.toml
+	@$(PYTHON) -m venv build/docs-env
+	@build/docs-env/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[docs,plot]'
+	@touch $@
 
 # SUITE=linear, SIZE=paper and so on; `bayesdag bench` lists the suites.
 SUITE ?= speed

@@ -19,6 +19,8 @@ INDIRECT = {
     "h5py": 'engine="h5netcdf"',  # h5netcdf reads and writes through it, and lists it as optional
 }
 # Tools of the extra `dev` that are called, not imported: where.
+# What only one room needs, and asks for by the name of its extra where it is missing.
+OPTIONAL = {"plot": "matplotlib"}
 TOOLS = {
     "ruff": ("Makefile", "$(BIN)/ruff"),
     "pyright": ("Makefile", "$(BIN)/pyright"),
@@ -63,8 +65,16 @@ EXTRAS = {name: declared(some) for name, some in PROJECT["optional-dependencies"
 
 
 def test_what_the_package_imports_is_declared():
-    missing = {name: files for name, files in imported("src").items() if name not in NEEDED}
+    known = NEEDED | set(OPTIONAL.values())
+    missing = {name: files for name, files in imported("src").items() if name not in known}
     assert missing == {}
+
+
+@pytest.mark.parametrize("extra", OPTIONAL)
+def test_what_is_optional_has_an_extra_that_the_error_names(extra):
+    assert {OPTIONAL[extra]} == EXTRAS[extra]
+    assert OPTIONAL[extra] not in NEEDED
+    assert f"bayesdag[{extra}]" in source()
 
 
 def test_what_is_declared_is_imported_or_asked_for_by_name():
@@ -83,7 +93,10 @@ def test_what_the_tests_import_is_declared():
 
 
 def test_every_extra_is_used():
-    assert set(EXTRAS) == {"cuda", "dev"}
+    assert set(EXTRAS) == {"cuda", "dev", "docs", *OPTIONAL}
+    settings = (ROOT / "docs" / "conf.py").read_text(encoding="utf-8")
+    for name in EXTRAS["docs"] - {"sphinx"}:
+        assert name.replace("-", "_") in settings
     assert EXTRAS["cuda"] <= NEEDED  # the same distribution, built for another device
     assert EXTRAS["dev"] - set(imported("tests")) == set(TOOLS)
 

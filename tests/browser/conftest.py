@@ -62,7 +62,9 @@ def wide_table(d: int, num_rows: int) -> pd.DataFrame:
             weights[cause, node] = rng.choice([-1, 1]) * rng.uniform(0.4, 1.2)
     noise = rng.normal(size=(num_rows, d)) * rng.uniform(0.5, 1.5, d)
     values = noise @ np.linalg.inv(np.eye(d) - weights)
-    return pd.DataFrame(values * rng.uniform(0.1, 20, d), columns=[f"gene{i:03d}" for i in range(d)])
+    return pd.DataFrame(
+        values * rng.uniform(0.1, 20, d), columns=[f"gene{i:03d}" for i in range(d)]
+    )
 
 
 @pytest.fixture(scope="session")

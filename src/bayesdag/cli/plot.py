@@ -40,6 +40,7 @@ def plot(
     as_json: AsJson = False,
 ) -> None:
     """Draw a figure of a result. Needs matplotlib: pip install 'bayesdag[plot]'."""
+    from bayesdag.plot import save
     from bayesdag.posterior import load
     from bayesdag.runs.files import locked, write_whole
 
@@ -49,9 +50,8 @@ def plot(
     with locked(out):
         if not force:
             refuse_existing(out)
-        figure = posterior.plot(kind, **options).figure
-        settings = {"format": out.suffix.lstrip("."), "dpi": 200, "metadata": _undated(out)}
-        write_whole(out, lambda to: figure.savefig(to, **settings))
+        axes = posterior.plot(kind, **options)
+        write_whole(out, lambda to: save(axes, to, out.suffix.lstrip(".")))
     if as_json:
         print_json({"written": str(out), "kind": kind})
         return
@@ -78,8 +78,3 @@ def _options(kind: str, **given: Any) -> dict[str, Any]:
     for name in set(takes) & set(pair) - set(said):
         raise InputError(f"a figure of kind {kind!r} needs --cause and --outcome; add --{name}")
     return said
-
-
-def _undated(out: Path) -> dict[str, None]:
-    """No date in the file: the same result gives the same bytes."""
-    return {} if out.suffix == ".png" else {"Date" if out.suffix == ".svg" else "CreationDate": None}

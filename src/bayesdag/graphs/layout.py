@@ -21,7 +21,8 @@ from bayesdag.types import Graph
 
 ORDER_SWEEPS = 12
 PLACE_SWEEPS = 8
-BEND_GAP = 0.4  # beside an invisible node, in units of the gap between nodes
+# Least distances in units of that between two nodes, by the number of bends among two neighbours.
+GAPS = (1.0, 0.8, 0.3)
 
 
 class Layout(NamedTuple):
@@ -58,8 +59,9 @@ class _Layers:
         """Places of a row whose members stand as close as they may."""
         found = [0.0]
         for left, right in zip(row[:-1], row[1:], strict=True):
-            between = gap if max(left, right) < self.num_nodes else BEND_GAP * gap
-            found.append(found[-1] + (self.widths[left] + self.widths[right]) / 2 + between)
+            num_bends = (left >= self.num_nodes) + (right >= self.num_nodes)
+            apart = (self.widths[left] + self.widths[right]) / 2 + GAPS[num_bends] * gap
+            found.append(found[-1] + apart)
         return found
 
 

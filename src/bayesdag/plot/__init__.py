@@ -3,6 +3,7 @@
 Every function draws on `axes` where it is given, else on a new figure, and returns the axes.
 """
 
+from bayesdag.plot.axes import save
 from bayesdag.plot.chains import traces
 from bayesdag.plot.effects import effect_density, function_band
 from bayesdag.plot.graph import graph
@@ -14,5 +15,6 @@ __all__ = [
     "graph",
     "heat_map",
     "reliability_curve",
+    "save",
     "traces",
 ]

@@ -1,5 +1,6 @@
 """Where a figure is drawn, and the looks that all figures share."""
 
+from pathlib import Path
 from typing import Any
 
 from bayesdag.errors import InputError
@@ -32,3 +33,12 @@ def plain(axes: Any) -> Any:
 def literal(text: str) -> str:
     """A name as matplotlib writes it: dollar signs begin no formula."""
     return text.replace("$", r"\$")
+
+
+def save(axes: Any, path: Path, form: str) -> None:
+    """Write the figure of some axes as svg, pdf or png; the same figure gives the same bytes."""
+    from matplotlib import rc_context
+
+    dates = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
+    with rc_context({"svg.hashsalt": "bayesdag"}):
+        axes.figure.savefig(path, format=form, dpi=200, metadata=dates.get(form))

@@ -11,7 +11,10 @@ from bayesdag.plot.axes import CYCLE, literal, new_axes, plain
 
 
 def traces(
-    stats: Mapping[str, Float[np.ndarray, "chain draw"]], *, name: str = "log_joint", axes: Any = None
+    stats: Mapping[str, Float[np.ndarray, "chain draw"]],
+    *,
+    name: str = "log_joint",
+    axes: Any = None,
 ) -> Any:
     """One statistic of the draws, chain by chain."""
     if name not in stats:

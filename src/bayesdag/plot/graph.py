@@ -37,7 +37,7 @@ def graph(
     size = (float(spread[0]) + max(widths, default=1.0) + 0.4, float(spread[1]) + 0.9)
     axes = new_axes(axes, size)
     for i, j in np.argwhere(probability > threshold):
-        free = compelled is not None and compelled[i, j] < probability[i, j] / 2
+        free = compelled is not None and bool(compelled[i, j] < probability[i, j] / 2)
         _arrow(axes, drawing, widths, int(i), int(j), float(probability[i, j]), free=free)
     for place, name, width in zip(drawing.places, names, widths, strict=True):
         _box(axes, place, name, width)

@@ -84,17 +84,15 @@ def _function(
 ) -> Any:
     from bayesdag import plot
 
-    values = None
+    known, points = {}, None
     if data is not None:
         dataset = data if isinstance(data, Dataset) else read(data)
         refuse_other_data(posterior.provenance, posterior.summary, dataset)
-        values, observed = dataset.values, dataset.observed
-    known: Mapping[str, Any] = {} if values is None else {"values": values, "observed": observed}
+        known = {"values": dataset.values, "observed": dataset.observed}
     band = _band(posterior, cause, outcome, known)
-    points = None
-    if values is not None:
+    if known:
         place = posterior.names.index(cause)
-        points = values[band.rows, place], band.partial_residuals
+        points = known["values"][band.rows, place], band.partial_residuals
     curve = (band.x, band.mean, band.low, band.high)
     return plot.function_band(*curve, cause=cause, outcome=outcome, points=points, axes=axes)
 

@@ -99,9 +99,7 @@ def function_bands(
         cause, outcome = ensemble.names[i], ensemble.names[j]
         mean = curve.mean(axis=0)
         found.append(
-            FunctionBand(
-                cause, outcome, grids[i], mean, low, high, band, kept, residuals[kept]
-            )
+            FunctionBand(cause, outcome, grids[i], mean, low, high, band, kept, residuals[kept])
         )
     return found
 
@@ -130,7 +128,7 @@ def _partial_residuals(
     """Row minus its mean given all parents, plus the mean given the one parent; per edge."""
     if values is None:
         return np.zeros((len(chosen), 0))
-    x = np.float32(ensemble.model.scaling.apply(values))
+    x = ensemble.model.scaling.apply(values).astype(np.float32)
     few = slice(None, None, 8)  # an average over draws; the points need no more
     draws = np.array([which[few] for _, _, which in chosen])
     sources = np.array([i for i, _, _ in chosen])

@@ -65,9 +65,7 @@ def answer(posterior: Posterior, found: Diagnostics, evidence: Matrix | None = N
     )
 
 
-def sort_pairs(
-    probability: Matrix, doubted: set[int], evidence: Matrix | None = None
-) -> Sorted:
+def sort_pairs(probability: Matrix, doubted: set[int], evidence: Matrix | None = None) -> Sorted:
     """Pairs of variables by what is known of them; `doubted` are those the model does not fit."""
     d = len(probability)
     linked = probability + probability.T
@@ -105,14 +103,17 @@ def misfits(posterior: Posterior) -> set[int]:
 
 def _what_is_sure(sorted_: Sorted, names: Sequence[str], *, mixed: bool) -> str:
     absent = sorted_.num_pairs - sum(map(len, sorted_[:4]))
-    some = f"of the {_count(sorted_.num_pairs, 'pair')} of variables {absent} are surely not linked"
+    are = "is" if absent == 1 else "are"
+    some = (
+        f"{absent} of the {_count(sorted_.num_pairs, 'pair')} of variables {are} surely not linked"
+    )
     if sorted_.sure:
         listed = _arrows(sorted_.sure, names)
         first = f"{_count(len(sorted_.sure), 'arrow')} above probability {SURE:g}: {listed}"
     else:
         first = f"No arrow reaches probability {SURE:g}"
     provisional = "" if mixed else "Provisionally, because the chains have not mixed: "
-    return f"{provisional}{first}; {some}."
+    return _sentence(f"{provisional}{first}; {some}")
 
 
 def _what_is_open(sorted_: Sorted, names: Sequence[str]) -> str:

@@ -57,7 +57,8 @@ def thinned(ensemble: Ensemble, most: int) -> Ensemble:
     which = np.minimum(np.searchsorted(below, levels), below.size - 1)
     params, graphs = ensemble.take(which)
     alone = jax.tree.map(lambda leaf: leaf[None], (params, graphs))
-    return Ensemble(ensemble.model, *alone, np.full((1, most), 1 / most), ensemble.names)
+    equal = np.full((1, most), 1 / most)
+    return Ensemble(ensemble.model, alone[0], alone[1], equal, ensemble.names)
 
 
 def strongest_pairs(posterior: Posterior, most: int) -> list[tuple[str, str]]:
@@ -74,9 +75,7 @@ def _simulated(ensemble: Ensemble, columns: Columns, cause: str, outcome: str) -
         # One standard deviation beside the mean of a skewed column may lie outside its range;
         # the page states the values it compares.
         warnings.simplefilter("ignore", BayesdagWarning)
-        return effect(
-            key_of(0), ensemble, columns, cause, outcome, num_rows=ROWS_PER_DRAW
-        )
+        return effect(key_of(0), ensemble, columns, cause, outcome, num_rows=ROWS_PER_DRAW)
 
 
 def _view(found: Effect, node: dict[str, int]) -> dict[str, Any]:

@@ -51,8 +51,7 @@ TERMS: dict[str, str] = {
         "How much a number would change if the sampler ran again; more draws make it smaller."
     ),
     "nats": (
-        "Units of information with natural logarithms; 0.69 nats are one bit, one yes-or-no "
-        "answer."
+        "Units of information with natural logarithms; 0.69 nats are one bit, one yes-or-no answer."
     ),
     "partial residuals": (
         "Measured rows with the influence of the other parents taken off, so that they can be "

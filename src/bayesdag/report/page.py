@@ -6,6 +6,7 @@ content security policy allows the page's own scripts and styles, by their hashe
 
 import base64
 import hashlib
+import json
 import warnings
 from pathlib import Path
 from typing import Any
@@ -15,8 +16,7 @@ import numpy as np
 
 from bayesdag.data import Dataset, read
 from bayesdag.errors import BayesdagWarning
-from bayesdag.posterior import Posterior
-from bayesdag.posterior import edge_evidence, graph_queries
+from bayesdag.posterior import Posterior, edge_evidence, graph_queries
 from bayesdag.posterior.predictive_checks import refuse_other_data
 from bayesdag.report import answer, chains, columns, effects, glossary, graph, numbers, reproduce
 from bayesdag.runs.files import write_whole
@@ -27,7 +27,7 @@ SCRIPTS = ("dom", "charts", "graph", "heatmap", "tables", "effects", "page")
 MOST_ROWS = 200
 MOST_CLASSES = 8
 MOST_CANDIDATES = 20
-EXPERIMENTS = {"num_draws": 300, "num_experiments": 32}
+EXPERIMENTS: dict[str, Any] = {"num_draws": 300, "num_experiments": 32}
 
 
 def write(
@@ -52,9 +52,7 @@ def write(
         result: file name in that command and in those of further questions.
         num_rows: measured rows that the page shows, and carries, at most; 0 for none.
     """
-    text = render(
-        posterior, data=data, title=title, table=table, result=result, num_rows=num_rows
-    )
+    text = render(posterior, data=data, title=title, table=table, result=result, num_rows=num_rows)
     write_whole(Path(path), lambda to: to.write_text(text, encoding="utf-8"))
 
 
@@ -192,7 +190,7 @@ def _experiment(posterior: Posterior) -> dict[str, Any]:
         warnings.simplefilter("always", BayesdagWarning)
         ranked = posterior.next_experiment(candidates, **EXPERIMENTS)
     notes = [str(one.message) for one in caught if issubclass(one.category, BayesdagWarning)]
-    widest = float(ranked["high"].max())
+    widest = float(ranked["high"].to_numpy().max())
     ranked = ranked.assign(share=ranked["gain"] / widest if widest > 0 else 0.0)
     return {
         "rows": ranked.rename(columns={"fraction removed": "fraction"}).to_dict("records"),
@@ -213,8 +211,6 @@ def undecided(edge: np.ndarray, names: tuple[str, ...]) -> list[str]:
 
 def _provenance(posterior: Posterior) -> list[tuple[str, str]]:
     """Where the result comes from, line by line."""
-    import json
-
     stated = posterior.provenance
     wanted = {
         "version": "version",
@@ -228,6 +224,6 @@ def _provenance(posterior: Posterior) -> list[tuple[str, str]]:
     for key in ("method", "chosen"):
         if key in stated:
             words = "method" if key == "method" else "method chosen by it"
-            lines.append((words, json.dumps(stated[key], indent=1)))
+            lines.append((words, json.dumps(stated[key], indent=1, sort_keys=True)))
     size = f"{posterior.num_chains} chain(s) of {posterior.num_draws}"
     return [*lines, ("draws", size), ("rows", str(posterior.summary["num_rows"]))]

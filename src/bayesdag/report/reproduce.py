@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+
 from bayesdag import plugins
 from bayesdag.posterior import Posterior
 
@@ -37,7 +38,7 @@ def knowledge(posterior: Posterior) -> str:
     import yaml
 
     said = posterior.provenance.get("knowledge") or {}
-    return yaml.safe_dump(said, sort_keys=False, allow_unicode=True) if said else ""
+    return yaml.safe_dump(said, sort_keys=True, allow_unicode=True) if said else ""
 
 
 def _method_options(config: Mapping[str, Any]) -> list[str] | None:
@@ -99,12 +100,13 @@ def _scaling(stated: Mapping[str, Any] | None) -> str | None:
 def _in_python(posterior: Posterior, table: str, out: str) -> str:
     stated = posterior.provenance
     known = 'knowledge="knowledge.yaml", ' if stated.get("knowledge") else ""
+    method = json.dumps(stated["method"], sort_keys=True)
     return "\n".join(
         [
             "import bayesdag, json",
             "from bayesdag import plugins",
             "",
-            f"method = plugins.from_configuration(json.loads({json.dumps(stated['method'])!r}))",
+            f"method = plugins.from_configuration(json.loads({method!r}))",
             f"posterior = bayesdag.fit({table!r}, method, {known}seed={stated['seed']})",
             f"posterior.save({out!r})",
         ]

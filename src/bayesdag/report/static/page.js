@@ -14,12 +14,21 @@ function setTheme(theme) {
 function wireTheme() {
   byId("theme").addEventListener("click", () => setTheme(isDark() ? "light" : "dark"));
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => setTheme(document.documentElement.dataset.theme));
+}
+
+function wirePrinting() {
+  // Paper is white and a canvas is redrawn too late: the graph is printed as an image.
   let before = "";
   addEventListener("beforeprint", () => {
     before = document.documentElement.dataset.theme || "";
-    setTheme("light"); // paper is white
+    setTheme("light");
+    const image = element("img", { id: "printed", alt: "The graph", src: cy.png({ full: true, scale: 2, maxWidth: 3000, bg: colour("paper") }) });
+    byId("cy").append(image);
   });
-  addEventListener("afterprint", () => setTheme(before));
+  addEventListener("afterprint", () => {
+    byId("printed")?.remove();
+    setTheme(before);
+  });
 }
 
 function wireNavigation() {
@@ -42,4 +51,5 @@ wireTables();
 wireEffects();
 drawChains();
 wireTheme();
+wirePrinting();
 wireNavigation();
