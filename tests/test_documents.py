@@ -3,6 +3,7 @@
 import re
 import shlex
 import shutil
+import tomllib
 import warnings
 from pathlib import Path
 
@@ -11,14 +12,26 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
+import bayesdag
+from bayesdag import plugins
 from bayesdag.cli.app import app
 from bayesdag.knowledge import Knowledge
+from bayesdag.report.glossary import as_markdown
 from tests.toys import toy_frame
 
 ROOT = Path(__file__).parents[1]
-DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+EXTRAS = PROJECT["optional-dependencies"]
+DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-every_document = pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
+LINK = re.compile(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)")
+
+
+def short_name(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+every_document = pytest.mark.parametrize("path", DOCUMENTS, ids=short_name)
 
 
 @pytest.fixture
@@ -70,14 +83,16 @@ def is_like(words: list[str], others: list[str]) -> bool:
 
 @every_document
 def test_commands_and_code_in_documents_run_and_print_what_they_show(path, folder):
-    printed = ""
+    printed, names = "", {"frame": cells()}  # blocks of one document go on from one another
     for language, text in blocks(path):
         if language == "python":
-            exec(compile(text, str(path), "exec"), {"frame": cells()})
+            exec(compile(text, str(path), "exec"), names)
         elif language == "yaml":
             read_knowledge(text, folder)
         elif text.startswith("bayesdag "):
             printed = "".join(run(line) for line in text.splitlines())
+        elif text.startswith("pip "):
+            assert set(re.findall(r"'\.\[(\w+)\]'", text)) <= set(EXTRAS)
         elif not text.startswith("make "):
             missing = [line for line in text.splitlines() if not is_printed(line, printed)]
             assert missing == [], f"{path.name} shows what is not printed:\n{printed}"
@@ -98,7 +113,42 @@ def test_every_make_target_in_documents_exists(path):
         assert set(re.findall(r"^make (\w+)", text, re.MULTILINE)) <= targets
 
 
-@pytest.mark.parametrize("path", [*DOCUMENTS, ROOT / "CONTRIBUTING.md"], ids=lambda path: path.name)
+@every_document
+def test_every_link_to_a_file_leads_somewhere(path):
+    wanted = {path.parent / target for target in LINK.findall(path.read_text())}
+    assert [str(target) for target in wanted if not target.is_file()] == []
+
+
+def test_every_page_is_in_the_contents():
+    listed = {"index"}
+    for page in (ROOT / "docs").rglob("*.md"):
+        for tree in re.findall(r":::\{toctree\}\n(.*?)\n:::", page.read_text(), re.DOTALL):
+            names = [line for line in tree.splitlines() if line and not line.startswith(":")]
+            home = page.parent.relative_to(ROOT / "docs")
+            listed |= {(home / name).as_posix() for name in names}
+    pages = {p.relative_to(ROOT / "docs").with_suffix("").as_posix() for p in DOCUMENTS[1:]}
+    assert pages == listed
+
+
+def test_every_public_name_has_an_example():
+    text = (ROOT / "docs" / "api.md").read_text()
+    code = "\n".join(block for language, block in BLOCK.findall(text) if language == "python")
+    for name in bayesdag.__all__:
+        assert f"bayesdag.{name}" in code, name
+        assert name == "__version__" or f"}} bayesdag.{name}\n" in text
+
+
+def test_every_method_has_a_page():
+    pages = "\n".join(p.read_text() for p in (ROOT / "docs" / "methods").glob("*.md"))
+    for name in plugins.names("methods"):
+        assert f"bayesdag.methods.{name}." in pages
+
+
+def test_the_glossary_of_the_site_is_that_of_the_report():
+    assert (ROOT / "docs" / "glossary.md").read_text() == as_markdown()
+
+
+@pytest.mark.parametrize("path", [*DOCUMENTS, ROOT / "CONTRIBUTING.md"], ids=short_name)
 def test_every_module_that_a_document_names_exists(path):
     named = set(re.findall(r"`([\w/]+\.py)`", path.read_text())) - {"foo.py"}
     homes = (ROOT, ROOT / "src/bayesdag")

@@ -23,6 +23,7 @@ ORDER_SWEEPS = 12
 PLACE_SWEEPS = 8
 # Least distances in units of that between two nodes, by the number of bends among two neighbours.
 GAPS = (1.0, 0.8, 0.3)
+PASSING = (-0.25, 0.25)  # an edge runs straight down from and to here, in layers, past a node
 
 
 class Layout(NamedTuple):
@@ -99,7 +100,7 @@ def layered_layout(
         for i in linked:
             places[i] = x[i], layer[i]
         bends = {
-            edge: np.array([(x[bend], row) for bend, row in points]) * unit
+            edge: np.array([(x[b], row + side) for b, row in points for side in PASSING]) * unit
             for edge, points in layers.bends.items()
         }
     _place_isolated(places, [i for i in range(d) if i not in linked], wide, gap, first_free)

@@ -28,7 +28,7 @@ class Answer(NamedTuple):
     notes: list[str]
 
 
-class Sorted(NamedTuple):
+class SortedPairs(NamedTuple):
     """Ordered pairs by what is known of them, most probable first.
 
     Attributes:
@@ -65,7 +65,7 @@ def answer(posterior: Posterior, found: Diagnostics, evidence: Matrix | None = N
     )
 
 
-def sort_pairs(probability: Matrix, doubted: set[int], evidence: Matrix | None = None) -> Sorted:
+def sort_pairs(probability: Matrix, doubted: set[int], evidence: Matrix | None = None) -> SortedPairs:
     """Pairs of variables by what is known of them; `doubted` are those the model does not fit."""
     d = len(probability)
     linked = probability + probability.T
@@ -80,7 +80,7 @@ def sort_pairs(probability: Matrix, doubted: set[int], evidence: Matrix | None =
     rest = sorted(
         (pair for pair in upper if frozenset(pair) not in directed), key=lambda p: -linked[p]
     )
-    return Sorted(
+    return SortedPairs(
         sure=[pair for pair in likely if not doubted & set(pair)],
         misfit=[pair for pair in likely if doubted & set(pair)],
         undirected=[pair for pair in rest if linked[pair] > SURE],
@@ -101,7 +101,7 @@ def misfits(posterior: Posterior) -> set[int]:
     }
 
 
-def _what_is_sure(sorted_: Sorted, names: Sequence[str], *, mixed: bool) -> str:
+def _what_is_sure(sorted_: SortedPairs, names: Sequence[str], *, mixed: bool) -> str:
     absent = sorted_.num_pairs - sum(map(len, sorted_[:4]))
     are = "is" if absent == 1 else "are"
     some = (
@@ -116,7 +116,7 @@ def _what_is_sure(sorted_: Sorted, names: Sequence[str], *, mixed: bool) -> str:
     return _sentence(f"{provisional}{first}; {some}")
 
 
-def _what_is_open(sorted_: Sorted, names: Sequence[str]) -> str:
+def _what_is_open(sorted_: SortedPairs, names: Sequence[str]) -> str:
     parts = []
     if sorted_.undirected:
         listed = _listed([f"{names[i]} — {names[j]}" for i, j in sorted_.undirected])
@@ -133,7 +133,7 @@ def _what_is_open(sorted_: Sorted, names: Sequence[str]) -> str:
 
 
 def _what_not_to_trust(
-    sorted_: Sorted, names: Sequence[str], checked: Check | None, found: Diagnostics
+    sorted_: SortedPairs, names: Sequence[str], checked: Check | None, found: Diagnostics
 ) -> str:
     parts = []
     if found.converged is False:

@@ -77,3 +77,10 @@ TERMS: dict[str, str] = {
     "temperature": "1 is the posterior; above 1 the data count less than they should.",
     "weight": "How much a draw counts.",
 }
+
+
+def as_markdown() -> str:
+    """The glossary as a page of the documentation."""
+    terms = sorted(TERMS.items(), key=lambda item: item[0].lower())
+    parts = [f"{term}\n: {meaning}" for term, meaning in terms]
+    return "\n\n".join(["# Glossary", "What the words in reports and pages mean.", *parts]) + "\n"

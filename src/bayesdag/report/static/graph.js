@@ -35,7 +35,7 @@ function graphStyle() {
       selector: "edge.bent",
       style: {
         "curve-style": "round-segments", "segment-weights": "data(weights)",
-        "segment-distances": "data(distances)", "segment-radii": 60, "edge-distances": "node-position",
+        "segment-distances": "data(distances)", "segment-radii": 40, "edge-distances": "node-position",
       },
     },
     { selector: "edge.free", style: { "line-style": "dashed", "line-dash-pattern": [7, 4], "line-color": colour("amber"), "target-arrow-color": colour("amber") } },
