@@ -27,4 +27,5 @@ def _links_of_the_site(app, name, source) -> None:
 
 
 def setup(app) -> None:
+    """What sphinx calls first."""
     app.connect("source-read", _links_of_the_site)

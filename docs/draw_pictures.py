@@ -1,6 +1,6 @@
-"""Draws the pictures of README and documentation again; needs chromium and chromium-driver.
+"""Draws the pictures of README and documentation again: `python docs/draw_pictures.py`.
 
-    .venv/bin/python docs/draw_pictures.py
+Needs chromium and chromium-driver.
 """
 
 import sys
@@ -10,10 +10,11 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
+from tests.browser.driver import Browser  # noqa: E402
+
 from bayesdag.cli import demo  # noqa: E402
 from bayesdag.plot import save  # noqa: E402
 from bayesdag.report import write  # noqa: E402
-from tests.browser.driver import Browser  # noqa: E402
 
 PICTURES = Path(__file__).parent / "pictures"
 SIZE = (1280, 1340)

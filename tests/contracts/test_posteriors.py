@@ -1,6 +1,7 @@
 """Every question can be asked of every method's posterior, before saving and after loading."""
 
 import json
+import re
 
 import networkx
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 
 from bayesdag import graphs, load, plugins
 from bayesdag.posterior import Posterior
+from bayesdag.report import effects, page
 from tests.contracts.test_methods import fitted
 from tests.toys import NAMES, toy_frame
 
@@ -101,6 +103,16 @@ def test_the_next_experiment(posterior):
     posterior.next_experiment(["rain"], about=("rain", "soil"), num_draws=10, num_experiments=4)
     effect = posterior.effect("rain", "crop", num_rows=50)
     posterior.next_experiment(["rain"], about=effect, num_draws=10, num_experiments=4)
+
+
+def test_a_report_can_be_written_of_it(fresh, monkeypatch):
+    monkeypatch.setattr(page, "EXPERIMENTS", {"num_draws": 20, "num_experiments": 4})
+    monkeypatch.setattr(effects, "MOST_SIMULATED", 2)
+    text = page.render(fresh, data=toy_frame(), num_rows=20)
+    assert text.count("<section ") == 11
+    found = json.loads(re.search(r'id="payload">(.*?)</script>', text, re.DOTALL)[1])
+    probable = np.argwhere(fresh.edge_matrix() >= 0.05).tolist()
+    assert sorted([one["source"], one["target"]] for one in found["functions"]) == probable
 
 
 def test_exports(posterior, tmp_path):

@@ -65,7 +65,9 @@ def answer(posterior: Posterior, found: Diagnostics, evidence: Matrix | None = N
     )
 
 
-def sort_pairs(probability: Matrix, doubted: set[int], evidence: Matrix | None = None) -> SortedPairs:
+def sort_pairs(
+    probability: Matrix, doubted: set[int], evidence: Matrix | None = None
+) -> SortedPairs:
     """Pairs of variables by what is known of them; `doubted` are those the model does not fit."""
     d = len(probability)
     linked = probability + probability.T
