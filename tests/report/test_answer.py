@@ -25,7 +25,8 @@ def checked(*, misfit: str = "") -> Check:
 
 
 def said(posterior):
-    return answer(posterior, posterior.diagnostics())
+    compelled = posterior.equivalence_classes().compelled_matrix()
+    return answer(posterior, posterior.diagnostics(), compelled)
 
 
 def test_pairs_are_sorted_by_what_is_known_of_them():
@@ -49,11 +50,22 @@ def test_every_unordered_pair_is_counted_once():
 
 
 def test_certain_arrows_and_absent_links_are_sure():
-    words = said(posterior_of(CHAIN, check=checked()))
-    assert "Two arrows above probability 0.95: a → b, b → c" in words.sure
+    collider = np.array([[0, 0, 1], [0, 0, 1], [0, 0, 0]], dtype=np.int8)
+    words = said(posterior_of(collider, check=checked()))
+    assert "Two arrows above probability 0.95: a → c, b → c" in words.sure
     assert "1 of the three pairs of variables is surely not linked" in words.sure
     assert words.open.startswith("Nothing about the graph")
     assert "common causes that were not measured" in words.distrust
+
+
+def test_sure_directions_that_no_independence_compels_are_named():
+    words = said(posterior_of(CHAIN, check=checked()))
+    assert "Two arrows above probability 0.95: a → b, b → c" in words.sure
+    assert "The directions of two sure arrows if the assumed functions" in words.distrust
+    one = np.array([[0, 1, 0], [0, 0, 0], [0, 0, 0]], dtype=np.int8)
+    words = said(posterior_of(one, check=checked()))
+    assert "The direction of one sure arrow" in words.distrust
+    assert "compels it: a → b" in words.distrust
 
 
 def test_links_of_unknown_direction_and_unknown_links_are_open():

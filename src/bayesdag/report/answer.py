@@ -46,20 +46,24 @@ class SortedPairs(NamedTuple):
     num_pairs: int
 
 
-def answer(posterior: Posterior, found: Diagnostics, evidence: Matrix | None = None) -> Answer:
+def answer(
+    posterior: Posterior, found: Diagnostics, compelled: Matrix, evidence: Matrix | None = None
+) -> Answer:
     """What the posterior says, in words.
 
     Args:
         found: what the chains say of one another.
+        compelled: probability that an arrow is there and its direction compelled.
         evidence: ranks arrows of equal probability.
     """
-    checked = posterior.checked
-    sorted_ = sort_pairs(posterior.edge_matrix(), misfits(posterior), evidence)
-    names = posterior.names
+    checked, names = posterior.checked, posterior.names
+    probability = posterior.edge_matrix()
+    sorted_ = sort_pairs(probability, misfits(posterior), evidence)
+    free = [pair for pair in sorted_.sure if compelled[pair] < probability[pair] / 2]
     return Answer(
         sure=_what_is_sure(sorted_, names, mixed=found.converged is not False),
         open=_what_is_open(sorted_, names),
-        distrust=_what_not_to_trust(sorted_, names, checked, found),
+        distrust=_what_not_to_trust(sorted_, free, names, checked, found),
         caveats=[] if checked is None else checked.warnings,
         notes=[str(note) for note in posterior.provenance.get("notes", [])],
     )
@@ -135,7 +139,11 @@ def _what_is_open(sorted_: SortedPairs, names: Sequence[str]) -> str:
 
 
 def _what_not_to_trust(
-    sorted_: SortedPairs, names: Sequence[str], checked: Check | None, found: Diagnostics
+    sorted_: SortedPairs,
+    free: Sequence[Pair],
+    names: Sequence[str],
+    checked: Check | None,
+    found: Diagnostics,
 ) -> str:
     parts = []
     if found.converged is False:
@@ -150,6 +158,16 @@ def _what_not_to_trust(
         )
     elif not checked.passed:
         parts.append(checked.headline)
+    if free:
+        them = (
+            "the direction of one sure arrow"
+            if len(free) == 1
+            else (f"the directions of {_count(len(free), 'sure arrow')}")
+        )
+        parts.append(
+            f"{them} if the assumed functions or noise may be wrong, because no independence "
+            f"compels {'it' if len(free) == 1 else 'them'}: {_arrows(free, names)}"
+        )
     if not parts:
         fits = checked.headline if checked is not None else ""
         return _sentence(

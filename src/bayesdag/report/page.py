@@ -26,7 +26,7 @@ HERE = Path(__file__).parent
 SCRIPTS = ("dom", "charts", "graph", "heatmap", "tables", "effects", "page")
 MOST_ROWS = 200
 MOST_CLASSES = 8
-MOST_CANDIDATES = 20
+MOST_CANDIDATES = 12
 EXPERIMENTS: dict[str, Any] = {"num_draws": 300, "num_experiments": 32}
 
 
@@ -82,7 +82,7 @@ def render(
     return _template().render(
         title=title or f"{posterior.num_variables} variables",
         posterior=posterior,
-        answer=answer.answer(posterior, found, _evidence(posterior)),
+        answer=answer.answer(posterior, found, classes.compelled_matrix(), _evidence(posterior)),
         found=found,
         edge_errors=_largest_error(posterior),
         classes=classes.table().head(MOST_CLASSES),
@@ -201,7 +201,7 @@ def _experiment(posterior: Posterior) -> dict[str, Any]:
 
 
 def undecided(edge: np.ndarray, names: tuple[str, ...]) -> list[str]:
-    """Columns with undecided edges, those with the most entropy first; at most twenty."""
+    """Columns with undecided edges, those with the most entropy first; at most twelve."""
     clipped = np.clip(edge, 1e-12, 1 - 1e-12)
     entropy = -(clipped * np.log(clipped) + (1 - clipped) * np.log(1 - clipped))
     own = entropy.sum(axis=0) + entropy.sum(axis=1)

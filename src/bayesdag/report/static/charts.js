@@ -140,6 +140,7 @@ function drawChains() {
       home.append(element("figure", {}, element("figcaption", {}, `Rank plot of ${trace.name}`), rankChart(trace)));
     }
   }
+  if (!traces.length) home.append(element("p", { class: "note" }, "Nothing varies among the draws, so there is no trace to show."));
   if (traces.length && !traces[0].ranks.length) {
     home.append(element("p", { class: "note" }, "Rank plots compare several chains of at least 40 draws; this result has none to compare."));
   }

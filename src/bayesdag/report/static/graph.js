@@ -102,8 +102,18 @@ function startGraph() {
   });
   cy.on("mouseover", "node, edge", (event) => hint(event.target));
   cy.on("mouseout", "node, edge", () => hint(null));
+  fitGraph();
   setUserZoom();
   showCount();
+}
+
+function fitGraph() {
+  // Few variables are not blown up to fill the place.
+  cy.fit(undefined, 24);
+  if (cy.zoom() > 1.3) {
+    cy.zoom(1.3);
+    cy.center();
+  }
 }
 
 function hint(target) {
@@ -273,7 +283,7 @@ function relayout(kind) {
   cy.edges("[weights]").toggleClass("bent", kind === "layers");
   if (kind === "layers") {
     cy.nodes().positions((node) => ({ x: payload.places[node.data("node")][0], y: payload.places[node.data("node")][1] }));
-    cy.fit(undefined, 24);
+    fitGraph();
     return;
   }
   const shown = cy.elements().filter((one) => one.isNode() || !one.hasClass("away"));
@@ -341,7 +351,7 @@ function wireGraph() {
   byId("layout").addEventListener("change", (event) => relayout(event.target.value));
   byId("zoom-in").addEventListener("click", () => zoomBy(1.25));
   byId("zoom-out").addEventListener("click", () => zoomBy(0.8));
-  byId("fit").addEventListener("click", () => cy.fit(undefined, 24));
+  byId("fit").addEventListener("click", fitGraph);
   byId("picture").addEventListener("click", savePicture);
   byId("cy").addEventListener("keydown", graphKeys);
 }
