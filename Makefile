@@ -39,7 +39,7 @@ test-browser: env
 	BAYESDAG_BROWSER=1 $(BIN)/python -m pytest tests/browser -p no:xdist
 
 # The documentation as a site, in build/docs; it has an environment of its own.
-docs: env build/docs-env/.installed
+docs: build/docs-env/.installed
 	build/docs-env/bin/python -m sphinx -W --keep-going -b html docs build/docs
 
 build/docs-env/.installed: pyproject.toml

@@ -5,6 +5,7 @@ import hashlib
 import html
 import json
 import re
+import sys
 from dataclasses import replace
 from html.parser import HTMLParser
 
@@ -147,7 +148,10 @@ def test_json_in_a_script_cannot_end_it():
     assert json.loads(text) == {"name": "</script><!-- & \u2028"}
 
 
-def test_a_file_is_written_whole(posterior, tmp_path):
+def test_a_plain_installation_is_enough_and_a_file_is_written_whole(
+    posterior, tmp_path, monkeypatch
+):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
     write(posterior, tmp_path / "a.html")
     assert (tmp_path / "a.html").read_text(encoding="utf-8") == render(posterior)
     assert [path.name for path in tmp_path.iterdir()] == ["a.html"]

@@ -1,6 +1,7 @@
 """Effects that the page can show at once: those of the most probable causes."""
 
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import jax
@@ -29,23 +30,12 @@ def effects_view(posterior: Posterior) -> list[dict[str, Any]]:
     """Effects of the most probable causes on what they influence, as plain data."""
     node = {name: place for place, name in enumerate(posterior.names)}
     columns = posterior.summary["columns"]
-    ensemble = ensemble_of(posterior)
+    ensemble = posterior._ensemble
     pairs = strongest_pairs(posterior, MOST_LINEAR if ensemble.is_linear else MOST_SIMULATED)
     if ensemble.is_linear:
         return [_view(found, node) for found in linear_effects(ensemble, columns, pairs)]
     few = thinned(ensemble, DRAWS)
     return [_view(_simulated(few, columns, *pair), node) for pair in pairs]
-
-
-def ensemble_of(posterior: Posterior) -> Ensemble:
-    """The draws of graphs and functions of a posterior."""
-    return Ensemble(
-        posterior.model,
-        posterior.params,
-        posterior.graphs,
-        posterior.weights,
-        posterior.names,
-    )
 
 
 def thinned(ensemble: Ensemble, most: int) -> Ensemble:
@@ -58,7 +48,7 @@ def thinned(ensemble: Ensemble, most: int) -> Ensemble:
     params, graphs = ensemble.take(which)
     alone = jax.tree.map(lambda leaf: leaf[None], (params, graphs))
     equal = np.full((1, most), 1 / most)
-    return Ensemble(ensemble.model, alone[0], alone[1], equal, ensemble.names)
+    return replace(ensemble, params=alone[0], graphs=alone[1], weights=equal)
 
 
 def strongest_pairs(posterior: Posterior, most: int) -> list[tuple[str, str]]:

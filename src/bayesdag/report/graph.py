@@ -10,7 +10,6 @@ from bayesdag.graphs import layout
 from bayesdag.posterior import Posterior
 from bayesdag.posterior.functions import function_bands
 from bayesdag.posterior.graph_queries import EquivalenceClasses, consensus_graph
-from bayesdag.report.effects import ensemble_of
 from bayesdag.report.numbers import short, sparse
 from bayesdag.text import printable
 
@@ -67,7 +66,7 @@ def functions_view(posterior: Posterior, rows: ShownRows | None) -> list[dict[st
     strong = np.argwhere(edge >= LEAST_FOR_FUNCTION)
     order = np.argsort(-edge[strong[:, 0], strong[:, 1]], kind="stable")[:MOST_FUNCTIONS]
     found = function_bands(
-        ensemble_of(posterior),
+        posterior._ensemble,
         posterior.summary["columns"],
         [(names[int(i)], names[int(j)]) for i, j in strong[order]],
         values=None if rows is None else rows.values,

@@ -152,7 +152,7 @@ def _source(text: str) -> str:
 
 def _evidence(posterior: Posterior) -> np.ndarray:
     tied = graph_queries.tied_edges(posterior.edge_matrix())
-    return edge_evidence.matrix(effects.ensemble_of(posterior), tied, posterior.summary)
+    return edge_evidence.matrix(posterior._ensemble, tied, posterior.summary)
 
 
 def _largest_error(posterior: Posterior) -> float:
