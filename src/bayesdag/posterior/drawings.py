@@ -101,7 +101,8 @@ def _band(
     posterior: "Posterior", cause: str, outcome: str, known: Mapping[str, Any]
 ) -> FunctionBand:
     columns = posterior.summary["columns"]
-    found = function_bands(posterior._ensemble, columns, [(cause, outcome)], **known)
+    ensemble = posterior._ensemble  # pyright: ignore[reportPrivateUsage] (of this room)
+    found = function_bands(ensemble, columns, [(cause, outcome)], **known)
     if not found:
         raise InputError(f"no draw has the edge {cause} → {outcome}, so there is no function of it")
     return found[0]

@@ -5,13 +5,12 @@ parents at their means, the draws give a band; points around it are partial resi
 left of the measured rows when the influence of the other parents is taken off.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
@@ -19,6 +18,10 @@ from bayesdag.model.scm import SCM
 from bayesdag.posterior import column_names
 from bayesdag.posterior.simulation import Ensemble
 from bayesdag.types import Array, Params
+
+# JAX annotates shapes and shardings with types that cannot be resolved.
+jnp: Any = jax.numpy
+lax: Any = jax.lax
 
 NUM_POINTS = 33  # along the range of the cause
 NUM_DRAWS = 200  # of those with the edge, chosen evenly by weight
@@ -82,7 +85,7 @@ def function_bands(
     sources = np.array([i for i, _, _ in chosen])
     targets = np.array([j for _, j, _ in chosen])
     draws = np.array([which for _, _, which in chosen])
-    run = partial(
+    run: Callable[..., Any] = partial(
         _evaluate,
         *_on_device(ensemble),
         base=np.float32(base),
@@ -90,7 +93,7 @@ def function_bands(
     )
     curves = np.asarray(run(draws, sources, targets, np.float32(scaled[sources])), dtype=float)
     points = _partial_residuals(run, ensemble, chosen, values)
-    found = []
+    found: list[FunctionBand] = []
     for e, (i, j, _) in enumerate(chosen):
         curve = curves[e] * scaling.scale[j] + scaling.shift[j]
         low, high = np.quantile(curve, [(1 - band) / 2, (1 + band) / 2], axis=0)
@@ -120,7 +123,7 @@ def _on_device(ensemble: Ensemble) -> tuple[Params, Array]:
 
 
 def _partial_residuals(
-    run: Any,
+    run: Callable[..., Any],
     ensemble: Ensemble,
     chosen: Sequence[tuple[int, int, np.ndarray]],
     values: Float[np.ndarray, "n d"] | None,
@@ -146,8 +149,7 @@ def _rows_of(
     return np.arange(len(values)) if observed is None else np.flatnonzero(observed[:, target])
 
 
-@partial(jax.jit, static_argnames=("model",))
-def _evaluate(
+def _means(
     params: Params,
     graphs: Array,
     draws: Array,
@@ -170,9 +172,16 @@ def _evaluate(
         x = x if rows is None else rows
 
         def one_draw(s: Array) -> Array:
-            theta = jax.tree.map(lambda leaf: leaf[s], params)
+            theta = jax.tree.map(partial(_entry, which=s), params)
             return model.mechanism.node(theta, x, graphs[s][:, j], j)
 
-        return jax.lax.map(one_draw, which, batch_size=8)
+        return lax.map(one_draw, which, batch_size=8)
 
-    return jax.lax.map(one_edge, (draws, sources, targets, grids))
+    return lax.map(one_edge, (draws, sources, targets, grids))
+
+
+def _entry(leaf: Any, which: Array) -> Any:
+    return leaf[which]
+
+
+_evaluate: Callable[..., Any] = cast(Any, jax).jit(_means, static_argnames=("model",))

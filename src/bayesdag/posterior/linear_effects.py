@@ -6,6 +6,7 @@ draw answers for all pairs, where `effects.effect` works pair by pair.
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int, Shaped
@@ -22,11 +23,11 @@ def total_effects(ensemble: Ensemble) -> Float[np.ndarray, "chain draw d d"]:
     """Change of column j for one unit more of column i, in original units, draw by draw."""
     if not ensemble.is_linear:
         raise InputError("total effects are matrices in linear models only; use effect instead")
-    weights = np.asarray(ensemble.params["mechanism"]["weights"], dtype=float)
+    weights: np.ndarray = np.asarray(ensemble.params["mechanism"]["weights"], dtype=float)
     identity = np.eye(len(ensemble.names))
     scale = ensemble.model.scaling.scale
-    total = np.linalg.inv(identity - weights * (ensemble.graphs != 0)) - identity
-    return total * scale[None, :] / scale[:, None]
+    inverse: Any = np.linalg.inv(identity - weights * (ensemble.graphs != 0))
+    return (inverse - identity) * scale[None, :] / scale[:, None]
 
 
 def linear_effects(
@@ -36,7 +37,7 @@ def linear_effects(
     total, levels = total_effects(ensemble), usual_levels(columns)
     different, index = graph_facts.unique_graphs(ensemble.graphs)
     reach, parents = graph_facts.ancestors(different), _fingerprints(different)
-    found = []
+    found: list[Effect] = []
     for cause, outcome in pairs:
         i, j = column_names.pair(ensemble.names, cause, outcome)
         structure = _structures(reach, parents, i, j)[index]

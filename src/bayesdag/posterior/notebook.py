@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from bayesdag.text import printable
 
 if TYPE_CHECKING:
-    import pandas
+    import pandas  # pyright: ignore[reportMissingTypeStubs] (typed, without saying so)
 
 ROWS = 12  # of a table
 
@@ -23,8 +23,8 @@ class NotebookView:
     notebook_table: ClassVar[str] = "table"
 
     def _repr_html_(self) -> str:
-        sentences = _called(getattr(self, self.notebook_words)) if self.notebook_words else []
-        words = [sentences] if isinstance(sentences, str) else sentences
+        said: Any = _called(getattr(self, self.notebook_words)) if self.notebook_words else []
+        words: list[str] = [said] if isinstance(said, str) else said
         lines = "".join(f"<li>{_safe(line)}</li>" for line in words)
         listing = f"<ul>{lines}</ul>" if lines else ""
         table = _table(_called(getattr(self, self.notebook_table)).head(ROWS))
