@@ -1,5 +1,7 @@
 """The three sentences: what is sure, what is open, what not to trust."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -56,6 +58,12 @@ def test_certain_arrows_and_absent_links_are_sure():
     assert "1 of the three pairs of variables is surely not linked" in words.sure
     assert words.open.startswith("Nothing about the graph")
     assert "common causes that were not measured" in words.distrust
+
+
+def test_what_a_probability_has_been_worth_is_said_where_it_is_known():
+    measured = replace(checked(), model="linear")
+    assert said(posterior_of(CHAIN, check=measured)).worth == measured.reliability
+    assert said(posterior_of(CHAIN, check=checked())).worth == ""
 
 
 def test_sure_directions_that_no_independence_compels_are_named():

@@ -19,11 +19,12 @@ Pair = tuple[int, int]
 
 
 class Answer(NamedTuple):
-    """Three sentences, the caveats of the predictive checks, and notes on the fit."""
+    """Three sentences, what 95 % has been worth, caveats of the checks, notes on the fit."""
 
     sure: str
     open: str
     distrust: str
+    worth: str
     caveats: list[str]
     notes: list[str]
 
@@ -64,6 +65,7 @@ def answer(
         sure=_what_is_sure(sorted_, names, mixed=found.converged is not False),
         open=_what_is_open(sorted_, names),
         distrust=_what_not_to_trust(sorted_, free, names, checked, found),
+        worth=checked.reliability if checked is not None and checked.model else "",
         caveats=[] if checked is None else checked.warnings,
         notes=[str(note) for note in posterior.provenance.get("notes", [])],
     )
