@@ -1,13 +1,14 @@
 """All effects at once are the effects one by one."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from bayesdag.errors import InputError
-from bayesdag.fitting import fit
+from bayesdag.model.mechanisms.networks import Networks
 from bayesdag.posterior.linear_effects import linear_effects, total_effects
 from tests.posteriors import random_linear
-from tests.toys import quick, toy_frame
 
 
 def test_they_agree_with_effects_asked_one_by_one():
@@ -33,6 +34,7 @@ def test_without_a_path_the_effect_is_exactly_zero():
 
 
 def test_models_that_are_not_linear_are_refused():
-    posterior = fit(toy_frame(), quick("bayesdag"), mechanism="neural", progress=False)
+    ensemble = random_linear(1, d=3)._ensemble
+    curved = replace(ensemble, model=replace(ensemble.model, mechanism=Networks()))
     with pytest.raises(InputError, match="linear"):
-        total_effects(posterior._ensemble)
+        total_effects(curved)
