@@ -92,18 +92,18 @@ def function_bands(
         model=ensemble.engine,
     )
     curves = np.asarray(run(draws, sources, targets, np.float32(scaled[sources])), dtype=float)
-    points = _partial_residuals(run, ensemble, chosen, values)
+    residuals = _residuals(run, ensemble, chosen, values)
     found: list[FunctionBand] = []
     for e, (i, j, _) in enumerate(chosen):
         curve = curves[e] * scaling.scale[j] + scaling.shift[j]
         low, high = np.quantile(curve, [(1 - band) / 2, (1 + band) / 2], axis=0)
         kept = _rows_of(values, observed, j)
-        residuals = points[e] * scaling.scale[j] + scaling.shift[j]
         cause, outcome = ensemble.names[i], ensemble.names[j]
         mean = curve.mean(axis=0)
-        found.append(
-            FunctionBand(cause, outcome, grids[i], mean, low, high, band, kept, residuals[kept])
+        points = (
+            _rows_along(values, kept, i, grids[i], mean) + residuals[e, kept] * scaling.scale[j]
         )
+        found.append(FunctionBand(cause, outcome, grids[i], mean, low, high, band, kept, points))
     return found
 
 
@@ -122,13 +122,13 @@ def _on_device(ensemble: Ensemble) -> tuple[Params, Array]:
     return jax.tree.map(jnp.asarray, params["mechanism"]), jnp.asarray(graphs)
 
 
-def _partial_residuals(
+def _residuals(
     run: Callable[..., Any],
     ensemble: Ensemble,
     chosen: Sequence[tuple[int, int, np.ndarray]],
     values: Float[np.ndarray, "n d"] | None,
 ) -> Float[np.ndarray, "e n"]:
-    """Row minus its mean given all parents, plus the mean given the one parent; per edge."""
+    """What all parents together leave of the target in each row, per edge, in engine units."""
     if values is None:
         return np.zeros((len(chosen), 0))
     x = ensemble.model.scaling.apply(values).astype(np.float32)
@@ -136,9 +136,21 @@ def _partial_residuals(
     draws = np.array([which[few] for _, _, which in chosen])
     sources = np.array([i for i, _, _ in chosen])
     targets = np.array([j for _, j, _ in chosen])
-    alone = np.asarray(run(draws, sources, targets, x.T[sources])).mean(axis=1)
-    full = np.asarray(run(draws, sources, targets, x.T[sources], rows=x)).mean(axis=1)
-    return (x.T[targets] - full + alone).astype(float)
+    means = np.asarray(run(draws, sources, targets, x.T[sources], rows=x)).mean(axis=1)
+    return (x.T[targets] - means).astype(float)
+
+
+def _rows_along(
+    values: np.ndarray | None,
+    rows: Int[np.ndarray, " n"],
+    cause: int,
+    grid: Float[np.ndarray, " g"],
+    mean: Float[np.ndarray, " g"],
+) -> Float[np.ndarray, " n"]:
+    """The function of the cause at its value in each row."""
+    if values is None:
+        return np.zeros(0)
+    return np.interp(values[rows, cause], grid, mean)
 
 
 def _rows_of(
