@@ -5,10 +5,10 @@ parents at their means, the draws give a band; points around it are partial resi
 left of the measured rows when the influence of the other parents is taken off.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import jax
 import numpy as np
@@ -16,6 +16,7 @@ from jaxtyping import Bool, Float, Int
 
 from bayesdag.model.scm import SCM
 from bayesdag.posterior import column_names
+from bayesdag.posterior.levels import Columns
 from bayesdag.posterior.simulation import Ensemble
 from bayesdag.types import Array, Params
 
@@ -57,7 +58,7 @@ class FunctionBand:
 
 def function_bands(
     ensemble: Ensemble,
-    columns: Mapping[str, Mapping[str, Any]],
+    columns: Columns,
     edges: Sequence[tuple[str, str]],
     *,
     values: Float[np.ndarray, "n d"] | None = None,
@@ -73,38 +74,69 @@ def function_bands(
         observed: False where a cell was set by an experimenter; such rows tell nothing of
             the function and are left out.
     """
-    pairs = [column_names.pair(ensemble.names, *edge) for edge in edges]
-    chosen = [(i, j, which) for i, j in pairs if len(which := _holders(ensemble, i, j, num_draws))]
-    if not chosen:
+    asked = _asked(ensemble, edges, num_draws)
+    if not len(asked.sources):
         return []
-    scaling = ensemble.model.scaling
-    ends = np.array([[columns[n]["min"], columns[n]["max"]] for n in ensemble.names])
-    base = scaling.apply(np.array([columns[n]["mean"] for n in ensemble.names]))
-    grids = np.linspace(ends[:, 0], ends[:, 1], NUM_POINTS, axis=1)
+    grids = _grids(ensemble.names, columns)
+    scaling, run = ensemble.model.scaling, _evaluator(ensemble, columns)
     scaled = (grids - scaling.shift[:, None]) / scaling.scale[:, None]
-    sources = np.array([i for i, _, _ in chosen])
-    targets = np.array([j for _, j, _ in chosen])
-    draws = np.array([which for _, _, which in chosen])
-    run: Callable[..., Any] = partial(
-        _evaluate,
-        *_on_device(ensemble),
-        base=np.float32(base),
-        model=ensemble.engine,
-    )
-    curves = np.asarray(run(draws, sources, targets, np.float32(scaled[sources])), dtype=float)
-    residuals = _residuals(run, ensemble, chosen, values)
+    curves = np.asarray(run(asked, np.float32(scaled[asked.sources])), dtype=float)
+    residuals = _residuals(run, ensemble, asked, values)
     found: list[FunctionBand] = []
-    for e, (i, j, _) in enumerate(chosen):
+    for e, (i, j) in enumerate(zip(asked.sources.tolist(), asked.targets.tolist(), strict=True)):
         curve = curves[e] * scaling.scale[j] + scaling.shift[j]
         low, high = np.quantile(curve, [(1 - band) / 2, (1 + band) / 2], axis=0)
-        kept = _rows_of(values, observed, j)
+        mean, kept = curve.mean(axis=0), _rows_of(values, observed, j)
+        points = _rows_along(values, kept, i, grids[i], mean)
+        points = points + residuals[e, kept] * scaling.scale[j]
         cause, outcome = ensemble.names[i], ensemble.names[j]
-        mean = curve.mean(axis=0)
-        points = (
-            _rows_along(values, kept, i, grids[i], mean) + residuals[e, kept] * scaling.scale[j]
-        )
         found.append(FunctionBand(cause, outcome, grids[i], mean, low, high, band, kept, points))
     return found
+
+
+class _Asked(NamedTuple):
+    """Edges that are asked about, as nodes, and draws that have each of them."""
+
+    sources: Int[np.ndarray, " e"]
+    targets: Int[np.ndarray, " e"]
+    draws: Int[np.ndarray, "e k"]
+
+
+def _asked(ensemble: Ensemble, edges: Sequence[tuple[str, str]], num_draws: int) -> _Asked:
+    """The edges that some draw has."""
+    pairs = [column_names.pair(ensemble.names, *edge) for edge in edges]
+    holders = [_holders(ensemble, *pair, num_draws) for pair in pairs]
+    kept = [(*pair, draws) for pair, draws in zip(pairs, holders, strict=True) if len(draws)]
+    return _Asked(
+        np.array([i for i, _, _ in kept], dtype=int),
+        np.array([j for _, j, _ in kept], dtype=int),
+        np.array([draws for _, _, draws in kept], dtype=int).reshape(len(kept), num_draws),
+    )
+
+
+def _grids(names: Sequence[str], columns: Columns) -> Float[np.ndarray, "d g"]:
+    """Values along the range of every column."""
+    low, high = (np.array([columns[name][end] for name in names]) for end in ("min", "max"))
+    return np.linspace(low, high, NUM_POINTS, axis=1)
+
+
+def _evaluator(ensemble: Ensemble, columns: Columns) -> Callable[..., Any]:
+    """A function of edges and grids that gives the means of the targets, in engine units."""
+    params, graphs = ensemble.take(np.arange(ensemble.weights.size))
+    theta = jax.tree.map(jnp.asarray, params["mechanism"])
+    means = np.array([columns[name]["mean"] for name in ensemble.names])
+    base = np.float32(ensemble.model.scaling.apply(means))
+    fixed = {"base": base, "model": ensemble.engine}
+    return lambda asked, grids, rows=None: _evaluate(
+        theta,
+        jnp.asarray(graphs),
+        asked.draws,
+        asked.sources,
+        asked.targets,
+        grids,
+        rows=rows,
+        **fixed,
+    )
 
 
 def _holders(ensemble: Ensemble, i: int, j: int, num_draws: int) -> Int[np.ndarray, " k"]:
@@ -116,28 +148,19 @@ def _holders(ensemble: Ensemble, i: int, j: int, num_draws: int) -> Int[np.ndarr
     return np.minimum(np.searchsorted(np.cumsum(weights), levels), len(weights) - 1)
 
 
-def _on_device(ensemble: Ensemble) -> tuple[Params, Array]:
-    """Parameters of the mechanism and graphs of all draws."""
-    params, graphs = ensemble.take(np.arange(ensemble.weights.size))
-    return jax.tree.map(jnp.asarray, params["mechanism"]), jnp.asarray(graphs)
-
-
 def _residuals(
     run: Callable[..., Any],
     ensemble: Ensemble,
-    chosen: Sequence[tuple[int, int, np.ndarray]],
+    asked: _Asked,
     values: Float[np.ndarray, "n d"] | None,
 ) -> Float[np.ndarray, "e n"]:
     """What all parents together leave of the target in each row, per edge, in engine units."""
     if values is None:
-        return np.zeros((len(chosen), 0))
+        return np.zeros((len(asked.sources), 0))
     x = ensemble.model.scaling.apply(values).astype(np.float32)
-    few = slice(None, None, 8)  # an average over draws; the points need no more
-    draws = np.array([which[few] for _, _, which in chosen])
-    sources = np.array([i for i, _, _ in chosen])
-    targets = np.array([j for _, j, _ in chosen])
-    means = np.asarray(run(draws, sources, targets, x.T[sources], rows=x)).mean(axis=1)
-    return (x.T[targets] - means).astype(float)
+    few = asked._replace(draws=asked.draws[:, ::8])  # an average; the points need no more
+    means = np.asarray(run(few, x.T[asked.sources], x)).mean(axis=1)
+    return (x.T[asked.targets] - means).astype(float)
 
 
 def _rows_along(
