@@ -12,6 +12,7 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
+from bayesdag.data import read
 from bayesdag.errors import InputError
 from bayesdag.fitting import fit
 from bayesdag.posterior import Posterior
@@ -123,6 +124,20 @@ def test_every_section_and_every_term_is_there(text):
         assert html.escape(meaning, quote=True).replace("&#x27;", "&#39;") in text
     targets = set(re.findall(r'href="#([^"]+)"', text))
     assert targets <= set(re.findall(r'id="([^"]+)"', text))
+
+
+def test_environments_are_told_apart_from_variables():
+    rng = np.random.default_rng(0)
+    place = rng.choice(["north", "south"], 150)
+    frame = toy_frame(150).assign(rain=lambda t: t["rain"] + 30 * (place == "south"), place=place)
+    posterior = fit(read(frame, environment="place"), "exact", num_samples=60, progress=False)
+    text = render(posterior, data=frame, table="crops.csv")
+    assert payload(text)["contexts"] == [4]
+    assert "4 variables" in text
+    assert '<section id="environments"' in text
+    assert re.search(r"--environment place=(north|south)", text)
+    words = text[: text.index('id="graph"')]
+    assert "place=" not in words  # the answer is about variables
 
 
 def test_names_titles_and_values_are_escaped(posterior):

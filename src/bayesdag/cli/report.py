@@ -43,7 +43,6 @@ def report(
     as_json: AsJson = False,
 ) -> None:
     """Write one HTML file that shows a result, offline, with pictures and words."""
-    from bayesdag.data import read
     from bayesdag.errors import InputError
     from bayesdag.posterior import load
 
@@ -52,7 +51,8 @@ def report(
     place = result.with_suffix(".html") if out is None else out
     check_place(place, "--out")
     posterior = load(result)
-    table = None if data is None else read(data, interventions=path_or_name(interventions))
+    wanted = {"interventions": path_or_name(interventions)}
+    table = None if data is None else posterior.read(data, **wanted)
     write_report(
         posterior,
         place,

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from bayesdag.data import Dataset, read
+from bayesdag.data import Dataset
 from bayesdag.errors import InputError, did_you_mean
 from bayesdag.posterior import graph_queries
 from bayesdag.posterior.functions import FunctionBand, function_bands
@@ -86,7 +86,7 @@ def _function(
 
     known, points = {}, None
     if data is not None:
-        dataset = data if isinstance(data, Dataset) else read(data)
+        dataset = data if isinstance(data, Dataset) else posterior.read(data)
         refuse_other_data(posterior.provenance, posterior.summary, dataset)
         known = {"values": dataset.values, "observed": dataset.observed}
     band = _band(posterior, cause, outcome, known)

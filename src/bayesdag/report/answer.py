@@ -57,8 +57,8 @@ def answer(
         compelled: probability that an arrow is there and its direction compelled.
         evidence: ranks arrows of equal probability.
     """
-    checked, names = posterior.checked, posterior.names
-    probability = posterior.edge_matrix()
+    checked, names = posterior.checked, posterior.variables
+    probability = posterior.edge_matrix()[: len(names), : len(names)]
     sorted_ = sort_pairs(probability, misfits(posterior), evidence)
     free = [pair for pair in sorted_.sure if compelled[pair] < probability[pair] / 2]
     return Answer(
@@ -104,7 +104,7 @@ def misfits(posterior: Posterior) -> set[int]:
         return set()
     return {
         place
-        for place, name in enumerate(posterior.names)
+        for place, name in enumerate(posterior.variables)
         if not checked.verdict(name).startswith(("no misfit found", "not checked"))
     }
 

@@ -28,7 +28,15 @@ class Column(NamedTuple):
 def columns(posterior: Posterior) -> list[Column]:
     """The columns of the data, in their order."""
     facts = posterior.summary["columns"]
-    return [_column(posterior, name, facts[name]) for name in posterior.names]
+    return [_column(posterior, name, facts[name]) for name in posterior.variables]
+
+
+def fit_of(posterior: Posterior, name: str) -> str:
+    """Whether the model fits a column, in a few words; nothing explains an environment."""
+    if name not in posterior.variables:
+        return "nothing acts on an environment"
+    checked = posterior.checked
+    return "not checked" if checked is None else checked.verdict(name)
 
 
 def kind_of(facts: Mapping[str, Any]) -> str:
@@ -42,7 +50,6 @@ def kind_of(facts: Mapping[str, Any]) -> str:
 
 
 def _column(posterior: Posterior, name: str, facts: Mapping[str, Any]) -> Column:
-    checked = posterior.checked
     return Column(
         name=name,
         kind=kind_of(facts),
@@ -53,7 +60,7 @@ def _column(posterior: Posterior, name: str, facts: Mapping[str, Any]) -> Column
         low=float(facts["min"]),
         high=float(facts["max"]),
         skewness=float(facts.get("skewness", 0.0)),
-        fit="not checked" if checked is None else checked.verdict(name),
+        fit=fit_of(posterior, name),
         warnings=_warnings(facts, posterior.summary["num_rows"]),
     )
 

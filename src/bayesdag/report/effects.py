@@ -53,8 +53,10 @@ def thinned(ensemble: Ensemble, most: int) -> Ensemble:
 
 def strongest_pairs(posterior: Posterior, most: int) -> list[tuple[str, str]]:
     """Pairs most probably linked by a directed path; direct causes first among equals."""
-    names = posterior.names
-    path, edge = posterior.path_probabilities().to_numpy(), posterior.edge_matrix()
+    names = posterior.variables
+    d = len(names)
+    path = posterior.path_probabilities().to_numpy()[:d, :d]
+    edge = posterior.edge_matrix()[:d, :d]
     pairs = np.argwhere((path >= LEAST) & ~np.eye(len(names), dtype=bool))
     first = np.lexsort((-edge[pairs[:, 0], pairs[:, 1]], -np.round(path[*pairs.T], 2)))
     return [(names[int(i)], names[int(j)]) for i, j in pairs[first[:most]]]

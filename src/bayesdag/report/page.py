@@ -14,7 +14,7 @@ from typing import Any
 import jinja2
 import numpy as np
 
-from bayesdag.data import Dataset, read
+from bayesdag.data import Dataset
 from bayesdag.errors import BayesdagWarning
 from bayesdag.posterior import Posterior, edge_evidence, graph_queries
 from bayesdag.posterior.predictive_checks import refuse_other_data
@@ -26,6 +26,7 @@ HERE = Path(__file__).parent
 SCRIPTS = ("dom", "charts", "graph", "heatmap", "tables", "effects", "page")
 MOST_ROWS = 200
 MOST_CLASSES = 8
+LEAST_TARGET = 0.05  # probability that an environment acts on a variable at all
 MOST_CANDIDATES = 12
 EXPERIMENTS: dict[str, Any] = {"num_draws": 300, "num_experiments": 32}
 
@@ -68,7 +69,8 @@ def render(
     """The report as the text of an HTML page; arguments as in `write`."""
     rows = _rows(posterior, data, num_rows)
     classes = posterior.equivalence_classes()
-    found = posterior.diagnostics()
+    found, d = posterior.diagnostics(), len(posterior.variables)
+    compelled = classes.compelled_matrix()[:d, :d]
     payload = {
         **graph.graph_view(posterior, classes),
         "functions": graph.functions_view(posterior, rows),
@@ -78,11 +80,12 @@ def render(
         "chains": chains.chains_view(posterior),
         "result": result,
         "misfits": sorted(answer.misfits(posterior)),
+        "contexts": np.flatnonzero(posterior.contexts.mask).tolist(),
     }
     return _template().render(
         title=title or f"{posterior.num_variables} variables",
         posterior=posterior,
-        answer=answer.answer(posterior, found, classes.compelled_matrix(), _evidence(posterior)),
+        answer=answer.answer(posterior, found, compelled, _evidence(posterior)),
         found=found,
         edge_errors=_largest_error(posterior),
         classes=classes.table().head(MOST_CLASSES),
@@ -90,6 +93,7 @@ def render(
         columns=columns.columns(posterior),
         checked=posterior.checked,
         experiment=_experiment(posterior),
+        targets=_targets(posterior),
         glossary=sorted(glossary.TERMS.items(), key=lambda item: item[0].lower()),
         command=reproduce.command(posterior, table, result),
         knowledge=reproduce.knowledge(posterior),
@@ -105,7 +109,7 @@ def render(
 def _rows(posterior: Posterior, data: Any, num_rows: int) -> graph.ShownRows | None:
     if data is None or num_rows == 0:
         return None
-    dataset = data if isinstance(data, Dataset) else read(data)
+    dataset = data if isinstance(data, Dataset) else posterior.read(data)
     refuse_other_data(posterior.provenance, posterior.summary, dataset)
     return graph.shown_rows(dataset, num_rows)
 
@@ -151,8 +155,9 @@ def _source(text: str) -> str:
 
 
 def _evidence(posterior: Posterior) -> np.ndarray:
-    tied = graph_queries.tied_edges(posterior.edge_matrix())
-    return edge_evidence.matrix(posterior._ensemble, tied, posterior.summary)
+    d = len(posterior.variables)
+    tied = graph_queries.tied_edges(posterior.edge_matrix()[:d, :d])
+    return edge_evidence.matrix(posterior._ensemble, tied, posterior.summary)[:d, :d]
 
 
 def _largest_error(posterior: Posterior) -> float:
@@ -163,15 +168,15 @@ def _largest_error(posterior: Posterior) -> float:
 def _column_numbers(posterior: Posterior) -> list[dict[str, Any]]:
     """What the page's own drawings need of each column."""
     facts = posterior.summary["columns"]
-    checked = posterior.checked
+    variables = set(posterior.variables)
     return [
         {
-            "kind": columns.kind_of(facts[name]),
+            "kind": columns.kind_of(facts[name]) if name in variables else "environment",
             "low": numbers.short([facts[name]["min"]], 6)[0],
             "high": numbers.short([facts[name]["max"]], 6)[0],
             "mean": numbers.short([facts[name]["mean"]])[0],
             "sd": numbers.short([facts[name]["sd"]])[0],
-            "fit": "not checked" if checked is None else printable(checked.verdict(name)),
+            "fit": printable(columns.fit_of(posterior, name)),
         }
         for name in posterior.names
     ]
@@ -183,7 +188,8 @@ def _experiment(posterior: Posterior) -> dict[str, Any]:
     Where there are many columns only those with the least decided edges are compared, and
     fewer draws than `bayesdag experiment` takes: the page is made in seconds.
     """
-    candidates = undecided(posterior.edge_matrix(), posterior.names)
+    d = len(posterior.variables)
+    candidates = undecided(posterior.edge_matrix()[:d, :d], posterior.variables)
     if not candidates:
         return {"rows": [], "notes": [], "num_candidates": 0, **EXPERIMENTS}
     with warnings.catch_warnings(record=True) as caught:
@@ -198,6 +204,15 @@ def _experiment(posterior: Posterior) -> dict[str, Any]:
         "num_candidates": len(candidates),
         **EXPERIMENTS,
     }
+
+
+def _targets(posterior: Posterior) -> list[dict[str, Any]]:
+    """What environments act on, most probable first, but for what is improbable."""
+    if not posterior.contexts:
+        return []
+    found = posterior.environment_targets().rename(columns={"compared with": "reference"})
+    rows = found.rename(columns={"at all": "total"}).to_dict("records")
+    return [row for row in rows if row["total"] >= LEAST_TARGET]
 
 
 def undecided(edge: np.ndarray, names: tuple[str, ...]) -> list[str]:

@@ -29,6 +29,8 @@ def command(posterior: Posterior, table: str = "TABLE.csv", out: str = "RESULT.n
         words += ["--knowledge", "knowledge.yaml"]
     if posterior.summary.get("num_rows_with_interventions"):
         words += ["--interventions", "INTERVENTIONS"]
+    for one in posterior.contexts.environments:
+        words += ["--environment", f"{one.column}={one.reference}"]
     scaling = _scaling(stated.get("scaling"))
     return _wrapped([*words, *([] if scaling is None else ["--scaling", scaling])])
 

@@ -22,6 +22,7 @@ function graphStyle() {
         "font-family": "system-ui, sans-serif", "text-max-width": "230px", "text-wrap": "ellipsis",
       },
     },
+    { selector: "node.context", style: { shape: "ellipse", "background-color": colour("paper"), "border-style": "dotted" } },
     { selector: "node.misfit", style: { "border-color": colour("red"), "border-width": 2.4, "border-style": "dashed" } },
     {
       selector: "edge",
@@ -70,7 +71,7 @@ function graphElements() {
     group: "nodes",
     data: { id: `n${i}`, node: i, label: clipped(label, 28), width: 24 + 8.4 * Math.min(label.length, 28) },
     position: { x: payload.places[i][0], y: payload.places[i][1] },
-    classes: payload.misfits.includes(i) ? "misfit" : "",
+    classes: [payload.misfits.includes(i) ? "misfit" : "", payload.contexts.includes(i) ? "context" : ""].join(" "),
   }));
   const thinness = names.length > 40 ? 0.55 : 1; // many arrows need room
   const edges = payload.edge
