@@ -17,7 +17,7 @@ from bayesdag.plot import save  # noqa: E402
 from bayesdag.report import write  # noqa: E402
 
 PICTURES = Path(__file__).parent / "pictures"
-SIZE = (1280, 1340)
+SIZE = (1280, 1640)
 
 
 def main() -> None:
