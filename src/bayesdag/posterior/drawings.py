@@ -1,18 +1,30 @@
 """Figures of a posterior: what each kind shows, handed to `plot` as plain arrays."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from bayesdag.data import Dataset
 from bayesdag.errors import InputError, did_you_mean
 from bayesdag.posterior import graph_queries
 from bayesdag.posterior.functions import FunctionBand, function_bands
+from bayesdag.posterior.notebook import NotebookView
 from bayesdag.posterior.predictive_checks import refuse_other_data
 
 if TYPE_CHECKING:
     from bayesdag.posterior.posterior import Posterior
 
 KINDS = ("graph", "edges", "paths", "effect", "function", "traces")
+
+
+class PosteriorViews(NotebookView):
+    """How a posterior shows itself: in a notebook, and as figures."""
+
+    notebook_words = "describe"
+    notebook_table = "edge_table"
+
+    def plot(self, kind: str = "graph", **options: Any) -> Any:
+        """A figure (matplotlib): graph, edges, paths, effect, function or traces."""
+        return plot(cast("Posterior", self), kind, **options)
 
 
 def plot(posterior: "Posterior", kind: str = "graph", **options: Any) -> Any:

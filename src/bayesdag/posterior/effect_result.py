@@ -1,7 +1,7 @@
 """Answers about interventions: draws, and what they say about size, sign and uncertainty."""
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Int

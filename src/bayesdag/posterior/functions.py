@@ -5,24 +5,23 @@ parents at their means, the draws give a band; points around it are partial resi
 left of the measured rows when the influence of the other parents is taken off.
 """
 
+# numpy's stubs leave the types of interp and searchsorted unknown.
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
+
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
-import jax
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from bayesdag.model.scm import SCM
 from bayesdag.posterior import column_names
 from bayesdag.posterior.levels import Columns
+from bayesdag.posterior.libraries import compiled, jnp, lax, map_leaves
 from bayesdag.posterior.simulation import Ensemble
 from bayesdag.types import Array, Params
-
-# JAX annotates shapes and shardings with types that cannot be resolved.
-jnp: Any = jax.numpy
-lax: Any = jax.lax
 
 NUM_POINTS = 33  # along the range of the cause
 NUM_DRAWS = 200  # of those with the edge, chosen evenly by weight
@@ -83,7 +82,8 @@ def function_bands(
     curves = np.asarray(run(asked, np.float32(scaled[asked.sources])), dtype=float)
     residuals = _residuals(run, ensemble, asked, values)
     found: list[FunctionBand] = []
-    for e, (i, j) in enumerate(zip(asked.sources.tolist(), asked.targets.tolist(), strict=True)):
+    for e in range(len(asked.sources)):
+        i, j = int(asked.sources[e]), int(asked.targets[e])
         curve = curves[e] * scaling.scale[j] + scaling.shift[j]
         low, high = np.quantile(curve, [(1 - band) / 2, (1 + band) / 2], axis=0)
         mean, kept = curve.mean(axis=0), _rows_of(values, observed, j)
@@ -123,25 +123,23 @@ def _grids(names: Sequence[str], columns: Columns) -> Float[np.ndarray, "d g"]:
 def _evaluator(ensemble: Ensemble, columns: Columns) -> Callable[..., Any]:
     """A function of edges and grids that gives the means of the targets, in engine units."""
     params, graphs = ensemble.take(np.arange(ensemble.weights.size))
-    theta = jax.tree.map(jnp.asarray, params["mechanism"])
+    theta = map_leaves(jnp.asarray, params["mechanism"])
     means = np.array([columns[name]["mean"] for name in ensemble.names])
-    base = np.float32(ensemble.model.scaling.apply(means))
-    fixed = {"base": base, "model": ensemble.engine}
-    return lambda asked, grids, rows=None: _evaluate(
-        theta,
-        jnp.asarray(graphs),
-        asked.draws,
-        asked.sources,
-        asked.targets,
-        grids,
-        rows=rows,
-        **fixed,
-    )
+    base = ensemble.model.scaling.apply(means).astype(np.float32)
+    engine = ensemble.engine
+
+    def run(asked: _Asked, grids: np.ndarray, rows: np.ndarray | None = None) -> Any:
+        edges: tuple[np.ndarray, ...] = (asked.draws, asked.sources, asked.targets)
+        given = (theta, jnp.asarray(graphs), *edges, grids)
+        return _evaluate(*given, base=base, model=engine, rows=rows)
+
+    return run
 
 
 def _holders(ensemble: Ensemble, i: int, j: int, num_draws: int) -> Int[np.ndarray, " k"]:
     """Draws with the edge, evenly chosen by weight; repeated where there are fewer."""
-    weights = np.where(ensemble.flat_graphs[:, i, j] != 0, ensemble.weights.reshape(-1), 0.0)
+    held: np.ndarray = ensemble.flat_graphs[:, i, j] != 0
+    weights = ensemble.weights.reshape(-1) * held
     if not weights.sum() > 0:
         return np.zeros(0, dtype=int)
     levels = (np.arange(num_draws) + 0.5) / num_draws * weights.sum()
@@ -184,7 +182,8 @@ def _rows_of(
     return np.arange(len(values)) if observed is None else np.flatnonzero(observed[:, target])
 
 
-def _means(
+@compiled("model")
+def _evaluate(
     params: Params,
     graphs: Array,
     draws: Array,
@@ -207,7 +206,7 @@ def _means(
         x = x if rows is None else rows
 
         def one_draw(s: Array) -> Array:
-            theta = jax.tree.map(partial(_entry, which=s), params)
+            theta = map_leaves(partial(_entry, which=s), params)
             return model.mechanism.node(theta, x, graphs[s][:, j], j)
 
         return lax.map(one_draw, which, batch_size=8)
@@ -217,6 +216,3 @@ def _means(
 
 def _entry(leaf: Any, which: Array) -> Any:
     return leaf[which]
-
-
-_evaluate: Callable[..., Any] = cast(Any, jax).jit(_means, static_argnames=("model",))

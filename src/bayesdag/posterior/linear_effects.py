@@ -26,7 +26,8 @@ def total_effects(ensemble: Ensemble) -> Float[np.ndarray, "chain draw d d"]:
     weights: np.ndarray = np.asarray(ensemble.params["mechanism"]["weights"], dtype=float)
     identity = np.eye(len(ensemble.names))
     scale = ensemble.model.scaling.scale
-    inverse: Any = np.linalg.inv(identity - weights * (ensemble.graphs != 0))
+    linalg: Any = np.linalg  # typed for matrices, not for stacks of them
+    inverse = linalg.inv(identity - weights * (ensemble.graphs != 0))
     return (inverse - identity) * scale[None, :] / scale[:, None]
 
 

@@ -22,7 +22,6 @@ from bayesdag.posterior import (
     contexts,
     diagnostics,
     documents,
-    drawings,
     edge_evidence,
     effects,
     estimates,
@@ -36,11 +35,11 @@ from bayesdag.posterior import (
 from bayesdag.posterior.check_result import Check
 from bayesdag.posterior.contexts import Contexts
 from bayesdag.posterior.diagnostics import Diagnostics
+from bayesdag.posterior.drawings import PosteriorViews
 from bayesdag.posterior.effect_result import Counterfactual, Effect
 from bayesdag.posterior.estimates import Estimate
 from bayesdag.posterior.levels import usual_levels
 from bayesdag.posterior.libraries import DataFrame, DiGraph
-from bayesdag.posterior.notebook import NotebookView
 from bayesdag.posterior.simulation import Ensemble
 from bayesdag.random import key_of
 from bayesdag.types import Draws, Params, PlainData, Weights
@@ -52,7 +51,7 @@ Labelled = Any  # a table of ordered pairs, or two: probabilities and their erro
 
 
 @dataclass(frozen=True, repr=False)
-class Posterior(NotebookView):
+class Posterior(PosteriorViews):
     """Weighted joint draws of graphs and functions.
 
     Attributes:
@@ -78,7 +77,6 @@ class Posterior(NotebookView):
     provenance: PlainData
     marginals: dict[str, Float[np.ndarray, "d d"]] | None = None
     state: dict[str, np.ndarray] | None = None
-    notebook_words, notebook_table = "describe", "edge_table"
 
     def __repr__(self) -> str:
         own = ~self.contexts.mask
@@ -346,10 +344,6 @@ class Posterior(NotebookView):
         fit = self.checked.lines() if self.checked else []
         notes = self.provenance.get("notes", [])
         return [*fit, *lines, *self.contexts.in_words(), size, *notes]
-
-    def plot(self, kind: str = "graph", **options: Any) -> Any:
-        """A figure (matplotlib): graph, edges, paths, effect, function or traces."""
-        return drawings.plot(self, kind, **options)
 
     def to_networkx(self, threshold: float | int = 0.5) -> DiGraph:
         """Edges with probability above `threshold`, each with its `probability`.
