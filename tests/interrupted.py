@@ -15,6 +15,8 @@ import pandas as pd
 from bayesdag import fitting
 from bayesdag.methods.auto import Auto
 from bayesdag.methods.averaged import Averaged
+from bayesdag.methods.bootstrap_ges import BootstrapGES
+from bayesdag.methods.cam import CAM
 from bayesdag.methods.collapsed import Collapsed
 from bayesdag.runs.checkpoint import Checkpoint
 from bayesdag.scores._neural import crossfit
@@ -59,6 +61,8 @@ KINDS = {
     "auto": (curved_frame, Auto(curved=NEURAL)),
     "averaged": (curved_frame, Averaged((NEURAL, NEURAL))),
     "linear": (wide_frame, LINEAR),
+    "cam": (wide_frame, CAM(num_samples=6)),
+    "bootstrap_ges": (wide_frame, BootstrapGES(num_samples=8)),
 }
 
 

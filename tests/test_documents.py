@@ -16,7 +16,7 @@ from bayesdag.knowledge import Knowledge
 from tests.toys import toy_frame
 
 ROOT = Path(__file__).parents[1]
-DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 every_document = pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
 

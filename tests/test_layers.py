@@ -18,7 +18,7 @@ LAYERS = [
     {"model"},
     {"scores"},
     {"posterior", "plot", "metrics"},
-    {"orders", "exact", "sgmcmc"},
+    {"orders", "exact", "sgmcmc", "baselines"},
     {"methods", "datasets"},
     {"fitting"},
     {"report", "bench"},
