@@ -15,6 +15,7 @@ import optax
 from jaxtyping import Float
 
 from bayesdag.baselines.likelihood import GradientContext, log_likelihood
+from bayesdag.baselines.optimisers import descend
 from bayesdag.baselines.permutations import gumbel_sinkhorn
 from bayesdag.model.mechanisms.linear import Linear
 from bayesdag.model.parameter_priors import noise_energy
@@ -82,11 +83,10 @@ class BCDKernel:
         def loss(variational: Params) -> tuple[Array, Array]:
             keys = jax.random.split(key, self.num_draws)
             bound, sweeps = jax.vmap(lambda k: self._bound(k, variational, context))(keys)
-            return -bound.mean(), sweeps.mean()
+            return -bound.mean(), sweeps.astype(jnp.float32).mean()
 
         (energy, sweeps), grad = jax.value_and_grad(loss, has_aux=True)(state.variational)
-        change, optimiser = self._optimiser.update(grad, state.optimiser)
-        variational = optax.apply_updates(state.variational, change)
+        variational, optimiser = descend(self._optimiser, grad, state.optimiser, state.variational)
         stats = {"energy": energy[None], "sinkhorn_sweeps": sweeps[None]}
         return VariationalState(variational, optimiser), stats
 

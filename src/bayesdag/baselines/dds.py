@@ -14,6 +14,7 @@ import optax
 from jaxtyping import Float
 
 from bayesdag.baselines.likelihood import GradientContext, confined
+from bayesdag.baselines.optimisers import descend
 from bayesdag.baselines.permutations import gumbel_sinkhorn, gumbel_top_k, order_of
 from bayesdag.model.mechanisms.mlp import MLP
 from bayesdag.sgmcmc.relaxations.sinkhorn import Sinkhorn
@@ -87,8 +88,7 @@ class DDSKernel:
             return jax.vmap(error)(keys).mean() + self.regularisation * divergence
 
         energy, grad = jax.value_and_grad(loss)(state.learned)
-        change, optimiser = self._optimiser.update(grad, state.optimiser)
-        learned = optax.apply_updates(state.learned, change)
+        learned, optimiser = descend(self._optimiser, grad, state.optimiser, state.learned)
         return LearningState(learned, optimiser), {"energy": energy[None]}
 
     def keep(self, key: Key, state: LearningState, context: GradientContext) -> Params:
@@ -115,9 +115,7 @@ class DDSKernel:
         return optax.adam(self.learning_rate)
 
 
-def bernoulli_divergence(
-    logits: Graph, prior: float, context: GradientContext
-) -> Float[Array, ""]:
+def bernoulli_divergence(logits: Graph, prior: float, context: GradientContext) -> Float[Array, ""]:
     """KL of independent edges from edges of one probability, over all that are allowed."""
     probability = jax.nn.sigmoid(logits)
     yes = probability * (jax.nn.log_sigmoid(logits) - jnp.log(prior))

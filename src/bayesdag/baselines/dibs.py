@@ -15,6 +15,7 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Float
 
 from bayesdag.baselines.likelihood import GradientContext, confined, log_likelihood
+from bayesdag.baselines.optimisers import descend
 from bayesdag.model.mechanisms.linear import Linear
 from bayesdag.model.parameter_priors import noise_energy, structure_energy
 from bayesdag.types import Array, Graph, Key, Mechanism, Params, StructurePrior
@@ -95,8 +96,8 @@ class SteinKernel:
         direction = self._stein(state.latent, state.params, *slopes)
         downhill = jax.tree.map(jnp.negative, direction)
         position = (state.latent, state.params)
-        change, optimiser = self._optimiser.update(downhill, state.optimiser, position)
-        latent, params = optax.apply_updates(position, change)  # pyright: ignore
+        moved, optimiser = descend(self._optimiser, downhill, state.optimiser, position)
+        latent, params = moved
         return ParticleState(latent, params, optimiser), {"energy": -value}
 
     def keep(self, key: Key, state: ParticleState, context: GradientContext) -> Params:
@@ -229,4 +230,4 @@ def _without_loops(graph: Graph) -> Graph:
 
 
 def _like(tree: Params, row: Array) -> Params:
-    return ravel_pytree(tree)[1](row)
+    return ravel_pytree(tree)[1](jnp.asarray(row))

@@ -4,6 +4,8 @@ A permutation is a matrix P with P[i, r] = 1 where node i has place r in the ord
 hard, its gradient that of a relaxation (straight-through).
 """
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 from jaxtyping import Float
@@ -21,7 +23,8 @@ def gumbel_sinkhorn(key: Key, logits: Graph, sinkhorn: Sinkhorn) -> tuple[Graph,
     """
     perturbed = logits + jax.random.gumbel(key, logits.shape, dtype=logits.dtype)
     duals = jnp.zeros(logits.shape[0], logits.dtype)
-    soft, carry = assignment(sinkhorn, perturbed / sinkhorn.temperature, duals)
+    found: Any = assignment(sinkhorn, perturbed / sinkhorn.temperature, duals)
+    soft, carry = found
     hard = hard_assignment(perturbed)
     return hard + soft - jax.lax.stop_gradient(soft), carry.num_iterations
 
@@ -29,7 +32,9 @@ def gumbel_sinkhorn(key: Key, logits: Graph, sinkhorn: Sinkhorn) -> tuple[Graph,
 def hard_assignment(scores: Graph) -> Graph:
     """The permutation matrix with the largest sum of scores."""
     scores = jax.lax.stop_gradient(scores)
-    nodes, places = hungarian_algorithm(-scores)
+    # It mixes whole numbers and floats, which our tests forbid everywhere else.
+    with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
+        nodes, places = hungarian_algorithm(-scores)
     return jnp.zeros_like(scores).at[nodes, places].set(1.0)
 
 

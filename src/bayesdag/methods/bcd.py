@@ -20,7 +20,7 @@ from bayesdag.posterior import Posterior, from_draws
 from bayesdag.runs import loop
 from bayesdag.runs.checkpoint import recorder_of
 from bayesdag.sgmcmc.relaxations.sinkhorn import Sinkhorn
-from bayesdag.types import ExactDependence, Key, Monitor, Params
+from bayesdag.types import Array, ExactDependence, Key, Monitor, Params
 
 MIN_ROWS = 10
 
@@ -124,9 +124,9 @@ class BCD:
             "temperature": 1.0,
             "independent": True,
             "notes": [
-                "baseline: a published method to compare with; draws of a variational approximation "
-                f"are independent, whatever its distance from the posterior; Sinkhorn took {sweeps:.0f} sweeps at the end; log_joint is a log "
-                "likelihood"
+                "baseline: a published method to compare with; its draws are independent, "
+                "whatever the distance of a variational approximation from the posterior",
+                f"Sinkhorn took {sweeps:.0f} sweeps at the end; log_joint is a log likelihood",
             ],
         }
 
@@ -137,7 +137,7 @@ def _log_likelihoods(
     noise: Params,
     context: Any,
 ) -> Float[np.ndarray, " s"]:
-    def one(weights: jax.Array, graph: jax.Array, noise: Params) -> jax.Array:
+    def one(weights: Array, graph: Array, noise: Params) -> Array:
         params = {"mechanism": {"weights": weights}, "noise": noise}
         return log_likelihood(Linear(), params, graph, context)
 

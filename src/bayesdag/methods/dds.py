@@ -1,4 +1,4 @@
-"""Differentiable DAG sampling: a variational posterior over graphs, point estimates of functions."""
+"""Differentiable DAG sampling: a variational posterior over graphs, functions point estimates."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -20,7 +20,7 @@ from bayesdag.posterior import Posterior, from_draws
 from bayesdag.runs import loop
 from bayesdag.runs.checkpoint import recorder_of
 from bayesdag.sgmcmc.relaxations.sinkhorn import Sinkhorn
-from bayesdag.types import ExactDependence, Key, Monitor, Params
+from bayesdag.types import Array, ExactDependence, Key, Monitor, Params
 
 MIN_ROWS = 10
 
@@ -127,7 +127,7 @@ class DDS:
     ) -> tuple[Float[np.ndarray, "s d"], Float[np.ndarray, " s"]]:
         """Noise scales of each draw, and its log likelihood."""
 
-        def one(graph: jax.Array) -> tuple[jax.Array, jax.Array]:
+        def one(graph: Array) -> tuple[Array, Array]:
             log_scale = residual_scales(self.mechanism, functions, graph, context)
             params = {"mechanism": functions, "noise": {"log_scale": log_scale}}
             return log_scale, log_likelihood(self.mechanism, params, graph, context)

@@ -30,7 +30,7 @@ from bayesdag.model.scm import SCM
 from bayesdag.posterior import Posterior, from_draws
 from bayesdag.runs import loop
 from bayesdag.runs.checkpoint import recorder_of
-from bayesdag.types import ExactDependence, Key, Mechanism, Monitor, Params, StructurePrior
+from bayesdag.types import Array, ExactDependence, Key, Mechanism, Monitor, Params, StructurePrior
 
 MIN_ROWS = 10
 
@@ -172,7 +172,7 @@ class DiBS:
     ) -> Float[np.ndarray, " s"]:
         """log p(G, Θ, σ, D) of each particle, up to a constant."""
 
-        def one(graph: jax.Array, params: Params) -> jax.Array:
+        def one(graph: Array, params: Params) -> Array:
             likelihood = log_likelihood(self._inner, params, graph, context)
             functions = log_param_prior(self._inner, params, graph)
             beliefs = (context.log_odds * graph).sum()
@@ -201,11 +201,11 @@ def _graphs(
 ) -> Int8[np.ndarray, "m d d"]:
     """Edges more probable than not, in the limit of large α."""
 
-    def one(latent: jax.Array) -> jax.Array:
+    def one(latent: Array) -> Array:
         edges = (scores(latent) > 0).astype(jnp.float32)
         return confined(edges * (1 - jnp.eye(len(edges))), context)
 
-    return np.asarray(jax.vmap(one)(latent)).astype(np.int8)
+    return np.asarray(jax.vmap(one)(jnp.asarray(latent))).astype(np.int8)
 
 
 def _published(alpha: float, latent: float, theta: float, sigma: float, **more: Any) -> DiBS:
