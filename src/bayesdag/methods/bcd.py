@@ -1,15 +1,21 @@
 """BCD Nets: variational inference over permutations and triangular weights, linear models."""
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float, Int8
+from jaxtyping import Float
 
 from bayesdag.baselines.bcd import BCDKernel
-from bayesdag.baselines.likelihood import gradient_context, log_likelihood, with_intercept
+from bayesdag.baselines.likelihood import (
+    GradientContext,
+    gradient_context,
+    log_likelihood,
+    with_intercept,
+)
 from bayesdag.data import Dataset
 from bayesdag.errors import InputError
 from bayesdag.knowledge import Constraints
@@ -20,7 +26,7 @@ from bayesdag.posterior import Posterior, from_draws
 from bayesdag.runs import loop
 from bayesdag.runs.checkpoint import recorder_of
 from bayesdag.sgmcmc.relaxations.sinkhorn import Sinkhorn
-from bayesdag.types import Array, ExactDependence, Key, Monitor, Params
+from bayesdag.types import Array, ExactDependence, Key, Keys, Monitor, Params
 
 MIN_ROWS = 10
 
@@ -88,11 +94,11 @@ class BCD:
         done = loop.run(key_run, kernel, state, context, schedule, recorder_of(monitor))
         fitted = jax.tree.map(lambda leaf: leaf[0], done.draws)
         keys = [jax.random.fold_in(key_draws, number) for number in range(self.num_samples)]
-        drawn = jax.jit(jax.vmap(lambda k: kernel.draw(k, fitted, d)))(jnp.stack(keys))
+        drawn = _draws(kernel, jnp.stack(keys), fitted, d)
         weights, log_scale, order = (np.asarray(part) for part in drawn)
         graphs = ((np.abs(weights) > self.threshold) & (order > 0.5)).astype(np.int8)
         noise = {"log_scale": log_scale}
-        log_joint = _log_likelihoods(weights, graphs, noise, context)
+        log_joint = _log_likelihoods(weights, graphs.astype(np.float32), noise, context)
         params = {"mechanism": with_intercept(weights, graphs, data), "noise": noise}
         sweeps = float(np.asarray(done.stats["sinkhorn_sweeps"]).mean())
         return from_draws(
@@ -100,7 +106,7 @@ class BCD:
             SCM(Linear(), Gaussian(), data.scaling),
             jax.tree.map(lambda leaf: leaf[None], params),
             data,
-            log_joint=log_joint[None],
+            log_joint=np.asarray(log_joint)[None],
             provenance=self._words(sweeps),
         )
 
@@ -131,18 +137,23 @@ class BCD:
         }
 
 
+@partial(jax.jit, static_argnums=(0, 3))
+def _draws(kernel: BCDKernel, keys: Keys, fitted: Params, d: int) -> tuple[Array, Array, Array]:
+    return jax.vmap(lambda key: kernel.draw(key, fitted, d))(keys)
+
+
+@jax.jit
 def _log_likelihoods(
-    weights: Float[np.ndarray, "s d d"],
-    graphs: Int8[np.ndarray, "s d d"],
+    weights: Float[Array, "s d d"],
+    graphs: Float[Array, "s d d"],
     noise: Params,
-    context: Any,
-) -> Float[np.ndarray, " s"]:
+    context: GradientContext,
+) -> Float[Array, " s"]:
     def one(weights: Array, graph: Array, noise: Params) -> Array:
         params = {"mechanism": {"weights": weights}, "noise": noise}
         return log_likelihood(Linear(), params, graph, context)
 
-    given = (jnp.asarray(weights), jnp.asarray(graphs, jnp.float32), noise)
-    return np.asarray(jax.jit(jax.vmap(one))(*given), dtype=float)
+    return jax.vmap(one)(weights, graphs, noise)
 
 
 BCD.PRESETS = {

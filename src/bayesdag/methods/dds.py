@@ -1,12 +1,12 @@
 """Differentiable DAG sampling: a variational posterior over graphs, functions point estimates."""
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float, Int8
 
 from bayesdag.baselines.dds import DDSKernel, residual_scales
 from bayesdag.baselines.likelihood import GradientContext, gradient_context, log_likelihood
@@ -20,7 +20,7 @@ from bayesdag.posterior import Posterior, from_draws
 from bayesdag.runs import loop
 from bayesdag.runs.checkpoint import recorder_of
 from bayesdag.sgmcmc.relaxations.sinkhorn import Sinkhorn
-from bayesdag.types import Array, ExactDependence, Key, Monitor, Params
+from bayesdag.types import Array, ExactDependence, Key, Keys, Monitor, Params
 
 MIN_ROWS = 10
 
@@ -92,9 +92,9 @@ class DDS:
         done = loop.run(key_run, kernel, state, context, schedule, recorder_of(monitor))
         learned = jax.tree.map(lambda leaf: leaf[0], done.draws)
         keys = jnp.stack([jax.random.fold_in(key_draws, k) for k in range(self.num_samples)])
-        drawn = jax.jit(jax.vmap(lambda k: kernel.graph(k, learned, context)))(keys)
-        graphs = (np.asarray(drawn) > 0.5).astype(np.int8)
-        log_scale, log_joint = self._judged(graphs, learned["functions"], context)
+        found = _draws(kernel, keys, learned, context)
+        drawn, log_scale, log_joint = (np.asarray(part) for part in found)
+        graphs = drawn.astype(np.int8)
         num = self.num_samples
         functions = jax.tree.map(
             lambda leaf: np.broadcast_to(np.asarray(leaf), (1, num, *leaf.shape)),
@@ -122,21 +122,6 @@ class DDS:
             learning_rate=self.learning_rate,
         )
 
-    def _judged(
-        self, graphs: Int8[np.ndarray, "s d d"], functions: Params, context: GradientContext
-    ) -> tuple[Float[np.ndarray, "s d"], Float[np.ndarray, " s"]]:
-        """Noise scales of each draw, and its log likelihood."""
-
-        def one(graph: Array) -> tuple[Array, Array]:
-            log_scale = residual_scales(self.mechanism, functions, graph, context)
-            params = {"mechanism": functions, "noise": {"log_scale": log_scale}}
-            return log_scale, log_likelihood(self.mechanism, params, graph, context)
-
-        # One after the other: all networks of all draws at once would take gigabytes.
-        mapped = jax.jit(lambda given: jax.lax.map(one, given))
-        log_scale, value = mapped(jnp.asarray(graphs, jnp.float32))
-        return np.asarray(log_scale, dtype=float), np.asarray(value, dtype=float)
-
     def _words(self) -> dict[str, Any]:
         order = "Gumbel-Top-k" if self.sinkhorn is None else "Gumbel-Sinkhorn"
         return {
@@ -151,6 +136,25 @@ class DDS:
                 "are not; log_joint is a log likelihood"
             ],
         }
+
+
+@partial(jax.jit, static_argnums=0)
+def _draws(
+    kernel: DDSKernel, keys: Keys, learned: Params, context: GradientContext
+) -> tuple[Array, Array, Array]:
+    """Graphs, their noise scales and their log likelihoods.
+
+    One after the other: all networks of all draws at once would take gigabytes.
+    """
+    functions = learned["functions"]
+
+    def one(key: Key) -> tuple[Array, Array, Array]:
+        graph = jnp.round(kernel.graph(key, learned, context))
+        log_scale = residual_scales(kernel.mechanism, functions, graph, context)
+        params = {"mechanism": functions, "noise": {"log_scale": log_scale}}
+        return graph, log_scale, log_likelihood(kernel.mechanism, params, graph, context)
+
+    return jax.lax.map(one, keys)
 
 
 DDS.PRESETS = {

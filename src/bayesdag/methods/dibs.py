@@ -1,6 +1,7 @@
 """DiBS: Stein variational gradient descent over graph embeddings and functions."""
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 import jax
@@ -120,7 +121,8 @@ class DiBS:
                 "cycles; use more steps (num_steps) or a larger beta"
             )
         graphs, params = graphs[kept], jax.tree.map(lambda leaf: leaf[kept], params)
-        log_joint = self._log_joint(graphs, params, context)
+        joint = _log_joint(self._inner, self.prior, graphs.astype(np.float32), params, context)
+        log_joint = np.asarray(joint, dtype=float)
         weights = np.exp(log_joint - log_joint.max())[None] if self.weighted else None
         return from_draws(
             graphs[None],
@@ -167,20 +169,6 @@ class DiBS:
         weights = params["mechanism"]["weights"]
         return {"mechanism": with_intercept(weights, graphs, data), "noise": params["noise"]}
 
-    def _log_joint(
-        self, graphs: Int8[np.ndarray, "s d d"], params: Params, context: GradientContext
-    ) -> Float[np.ndarray, " s"]:
-        """log p(G, Θ, σ, D) of each particle, up to a constant."""
-
-        def one(graph: Array, params: Params) -> Array:
-            likelihood = log_likelihood(self._inner, params, graph, context)
-            functions = log_param_prior(self._inner, params, graph)
-            beliefs = (context.log_odds * graph).sum()
-            return likelihood + functions + beliefs - structure_energy(graph, self.prior)
-
-        found = jax.jit(jax.vmap(one))(jnp.asarray(graphs, jnp.float32), params)
-        return np.asarray(found, dtype=float)
-
     def _words(self, num_kept: int) -> dict[str, Any]:
         lost = self.num_particles - num_kept
         notes = [f"{lost} of {self.num_particles} particles ended in graphs with cycles, left out"]
@@ -194,6 +182,25 @@ class DiBS:
             "num_cyclic": lost,
             "notes": notes,
         }
+
+
+@partial(jax.jit, static_argnums=(0, 1))
+def _log_joint(
+    mechanism: Mechanism,
+    prior: StructurePrior,
+    graphs: Float[Array, "s d d"],
+    params: Params,
+    context: GradientContext,
+) -> Float[Array, " s"]:
+    """log p(G, Θ, σ, D) of each particle, up to a constant."""
+
+    def one(graph: Array, params: Params) -> Array:
+        likelihood = log_likelihood(mechanism, params, graph, context)
+        functions = log_param_prior(mechanism, params, graph)
+        beliefs = (context.log_odds * graph).sum()
+        return likelihood + functions + beliefs - structure_energy(graph, prior)
+
+    return jax.vmap(one)(graphs, params)
 
 
 def _graphs(
