@@ -21,6 +21,7 @@ from bayesdag.model.parameter_priors import noise_energy, structure_energy
 from bayesdag.types import Array, Graph, Key, Mechanism, Params, StructurePrior
 
 _HALF_LOG_2PI = 0.5 * float(jnp.log(2 * jnp.pi))
+_MAX_HIDDEN = 50_000_000  # hidden units at once: 200 MB, and a few times that for the gradient
 NOISE_SHAPE, NOISE_RATE = 1.5, 1.0  # σ² ~ InverseGamma, in engine units
 
 
@@ -91,8 +92,11 @@ class SteinKernel:
         """The particles after one step; the energy is that of each at a Monte-Carlo graph."""
         keys = jax.random.split(key, self.num_particles)
         time = (step + 1).astype(jnp.float32)
-        gradient = jax.vmap(lambda k, z, p: self._gradients(k, time, z, p, context))
-        value, *slopes = gradient(keys, state.latent, state.params)
+        value, *slopes = jax.lax.map(
+            lambda given: self._gradients(given[0], time, given[1], given[2], context),
+            (keys, state.latent, state.params),
+            batch_size=self._particles_at_once(context),
+        )
         direction = self._stein(state.latent, state.params, *slopes)
         downhill = jax.tree.map(jnp.negative, direction)
         position = (state.latent, state.params)
@@ -108,6 +112,11 @@ class SteinKernel:
     @property
     def _optimiser(self) -> optax.GradientTransformation:
         return optax.rmsprop(self.learning_rate)
+
+    def _particles_at_once(self, context: GradientContext) -> int:
+        """As many as memory allows: networks keep hidden units of every row and graph."""
+        hidden = self.num_graphs * context.x.size * getattr(self.mechanism, "width", 1)
+        return int(min(max(_MAX_HIDDEN // max(hidden, 1), 1), self.num_particles))
 
     def _gradients(
         self, key: Key, time: Array, latent: Array, params: Params, context: GradientContext

@@ -60,12 +60,12 @@ class BCD:
     exact_dependence = ExactDependence.REFUSED
 
     num_samples: int = 100
-    num_steps: int = 5000
-    learning_rate: float = 0.003
+    num_steps: int = 3000
+    learning_rate: float = 0.005
     equal_noise: bool = False
     horseshoe_scale: float = 0.1
     threshold: float = 0.3
-    num_draws: int = 16
+    num_draws: int = 8
     hidden: int = 128
     sinkhorn: Sinkhorn = Sinkhorn(temperature=0.2)
 
@@ -157,7 +157,7 @@ def _log_likelihoods(
 
 
 BCD.PRESETS = {
-    "quick": BCD(num_steps=500, learning_rate=0.02, num_draws=8, hidden=32),
+    "quick": BCD(num_steps=500, learning_rate=0.02, hidden=32),
     "equal-noise": BCD(equal_noise=True),
 }
 

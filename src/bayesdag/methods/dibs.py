@@ -233,7 +233,7 @@ _NEURAL: dict[str, Any] = {"mechanism": MLP()}
 _SCALE_FREE: dict[str, Any] = {"prior": ScaleFree()}
 DiBS.PRESETS = {
     "quick": DiBS(num_steps=300, num_graphs=32, num_acyclicity_graphs=8, learning_rate=0.02),
-    "mlp": DiBS(**_NEURAL),
+    "mlp": DiBS(num_graphs=8, num_acyclicity_graphs=8, num_steps=2000, **_NEURAL),
     "paper-linear-er5": _published(0.02, 5.0, 1000.0, 1.0),
     "paper-linear-sf5": _published(0.02, 15.0, 500.0, 1.0, **_SCALE_FREE),
     "paper-nonlinear-er20": _published(0.02, 5.0, 1500.0, 10.0, **_NEURAL),

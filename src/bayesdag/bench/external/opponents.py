@@ -6,6 +6,7 @@ on any of these libraries; each runs with its own defaults unless a setting is g
 """
 
 import importlib
+import os
 import sys
 import time
 
@@ -103,7 +104,8 @@ def gran_dag(x: np.ndarray, settings: dict) -> dict:
 
 
 def sdcd(x: np.ndarray, settings: dict) -> dict:
-    """SDCD, observational data."""
+    """SDCD, observational data; its training must not report to a server."""
+    os.environ["WANDB_MODE"] = "disabled"
     import pandas as pd
     from sdcd.models import SDCD
     from sdcd.utils import create_intervention_dataset
