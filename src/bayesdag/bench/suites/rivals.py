@@ -62,7 +62,8 @@ SWEEPS = {
     for d in (20, 50)
     for rank in ("rank one", "full rank")
 }
-PARTICLES = (10, 20, 40, 80)
+PARTICLES = (20, 80, 320, 1280)
+CHAINS = (10, 20, 40, 80)
 COLUMNS = {
     "E-SHD": "expected_shd .1f",
     "CPDAG-SHD": "expected_cpdag_shd .1f",
@@ -118,7 +119,7 @@ def _made(size: Size) -> tuple[Trial, ...]:
 
 def _particles(size: Size) -> dict[str, Call]:
     few = {"quick": (2, 4), "paper": PARTICLES}[size]
-    steps = {"quick": 2, "paper": 50}[size]
+    steps = {"quick": 2, "paper": 10}[size]
     d = {"quick": 5, "paper": 20}[size]
     return {
         f"{num} particles": Call(
@@ -129,7 +130,7 @@ def _particles(size: Size) -> dict[str, Call]:
 
 
 def _chains(size: Size) -> dict[str, FitRunner]:
-    few = {"quick": (2,), "paper": PARTICLES}[size]
+    few = {"quick": (2,), "paper": CHAINS}[size]
     samples = {"quick": 2, "paper": 20}[size]
 
     def chains(num: int) -> BayesDAG:
