@@ -18,9 +18,10 @@ class ScaleFree:
 
     exponent: float = 3.0
 
-    def components(self, d: int, order_modular: bool = True) -> Components:
+    def components(self, d: int, order_modular: bool = True, num_contexts: int = 0) -> Components:
         """One component."""
-        return normalised(-self.exponent * np.log1p(np.arange(d))[None, :], order_modular)
+        penalty = -self.exponent * np.log1p(np.arange(d))[None, :]
+        return normalised(penalty, order_modular, num_contexts)
 
     def describe(self) -> str:
         """The prior in words."""
