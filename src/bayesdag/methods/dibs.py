@@ -31,7 +31,16 @@ from bayesdag.model.scm import SCM
 from bayesdag.posterior import Posterior, from_draws
 from bayesdag.runs import loop
 from bayesdag.runs.checkpoint import recorder_of
-from bayesdag.types import Array, ExactDependence, Key, Mechanism, Monitor, Params, StructurePrior
+from bayesdag.types import (
+    Array,
+    Duration,
+    ExactDependence,
+    Key,
+    Mechanism,
+    Monitor,
+    Params,
+    StructurePrior,
+)
 
 MIN_ROWS = 10
 
@@ -100,6 +109,13 @@ class DiBS:
         """Fewer rows than this say nothing."""
         del d
         return MIN_ROWS
+
+    def expected_duration(self, num_rows: int, num_variables: int) -> Duration:
+        """In proportion to steps, particles, graphs, and the cost of one likelihood."""
+        linear = isinstance(self.mechanism, Linear)
+        one = 3.3e-9 * num_variables**3 if linear else 4.7e-9 * num_rows * num_variables**2
+        seconds = one * self.num_steps * self.num_particles * self.num_graphs
+        return Duration(seconds, ("fewer Monte-Carlo graphs (num_graphs)", "fewer num_steps"))
 
     def __call__(
         self, key: Key, data: Dataset, knowledge: Constraints, monitor: Monitor | None
