@@ -15,7 +15,12 @@ import pandas as pd
 from bayesdag import fitting
 from bayesdag.methods.auto import Auto
 from bayesdag.methods.averaged import Averaged
+from bayesdag.methods.bcd import BCD
+from bayesdag.methods.bootstrap_ges import BootstrapGES
+from bayesdag.methods.cam import CAM
 from bayesdag.methods.collapsed import Collapsed
+from bayesdag.methods.dds import DDS
+from bayesdag.methods.dibs import DiBS
 from bayesdag.runs.checkpoint import Checkpoint
 from bayesdag.scores._neural import crossfit
 from bayesdag.scores.neural import NeuralScore
@@ -59,6 +64,11 @@ KINDS = {
     "auto": (curved_frame, Auto(curved=NEURAL)),
     "averaged": (curved_frame, Averaged((NEURAL, NEURAL))),
     "linear": (wide_frame, LINEAR),
+    "cam": (wide_frame, CAM(num_samples=6)),
+    "dibs": (curved_frame, DiBS.PRESETS["quick"]),
+    "bcd": (curved_frame, BCD.PRESETS["quick"]),
+    "dds": (curved_frame, DDS.PRESETS["quick"]),
+    "bootstrap_ges": (wide_frame, BootstrapGES(num_samples=8)),
 }
 
 

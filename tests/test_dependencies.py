@@ -93,12 +93,18 @@ def test_what_the_tests_import_is_declared():
 
 
 def test_every_extra_is_used():
-    assert set(EXTRAS) == {"cuda", "dev", "docs", *OPTIONAL}
+    assert set(EXTRAS) == {"cuda", "dev", "docs", "rivals", *OPTIONAL}
     settings = (ROOT / "docs" / "conf.py").read_text(encoding="utf-8")
     for name in EXTRAS["docs"] - {"sphinx"}:
         assert name.replace("-", "_") in settings
     assert EXTRAS["cuda"] <= NEEDED  # the same distribution, built for another device
     assert EXTRAS["dev"] - set(imported("tests")) == set(TOOLS)
+
+
+def test_every_rival_is_run_by_a_program_of_its_own():
+    names = {"causal-learn": "causallearn", "gcastle": "castle"}
+    asked = set().union(*(_top_names(path) for path in FOREIGN.glob("*.py")))
+    assert {names.get(rival, rival) for rival in EXTRAS["rivals"]} <= asked
 
 
 @pytest.mark.parametrize("name", TOOLS)

@@ -19,6 +19,7 @@ LAYERS = [
     {"scores", "plot"},
     {"posterior", "metrics"},
     {"orders", "exact", "sgmcmc"},
+    {"baselines"},
     {"methods", "datasets"},
     {"fitting"},
     {"report", "bench"},

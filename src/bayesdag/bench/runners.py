@@ -52,10 +52,10 @@ class OneByOne(ABC):
 class Opponent(OneByOne):
     """A method of another package, in the interpreter that BAYESDAG_OPPONENTS names.
 
-    That interpreter: pip install "numpy<2" sumu causal-learn.
+    That interpreter has what the suite's programs import (`external/README.md`).
 
     Attributes:
-        name: "boss" or "gadget".
+        name: of a program in `external/opponents.py`.
         settings: handed to the program; a penalty "matched" is that of BIC plus the log prior
             odds of an edge at the true density, per half logarithm of the number of rows.
     """
@@ -65,7 +65,7 @@ class Opponent(OneByOne):
 
     def lacking(self) -> str | None:
         """The interpreter, unless it is named."""
-        what = 'an interpreter with "numpy<2", sumu and causal-learn'
+        what = "an interpreter with the packages that bench/external/README.md lists"
         return None if os.environ.get(OPPONENTS) else f"set {OPPONENTS} to {what}"
 
     def measure_one(self, trial: Trial) -> Measures:

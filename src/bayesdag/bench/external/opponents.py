@@ -1,9 +1,12 @@
 """Runs one opponent on one data set, in an interpreter of its own that has it installed.
 
-Started by the suite `linear`: reads `x` from an .npz file and writes edge probabilities and, where
-there are draws, graphs. The package under test does not depend on any of these libraries.
+Started by the suites `linear` and `rivals`: reads `x` from an .npz file and writes edge
+probabilities and, where there are draws or one DAG, graphs. The package under test does not depend
+on any of these libraries; each runs with its own defaults unless a setting is given.
 """
 
+import importlib
+import os
 import sys
 import time
 
@@ -41,19 +44,132 @@ def boss(x: np.ndarray, settings: dict) -> dict:
     from causallearn.search.PermutationBased.BOSS import boss as search
 
     found = search(x, parameters={"lambda_value": float(settings["penalty"])}, verbose=False)
-    marks = found.graph  # [j, i] = 1 and [i, j] = -1: i -> j; both -1: undirected
+    return marked(found.graph)
+
+
+def grasp(x: np.ndarray, settings: dict) -> dict:
+    """GRaSP of causal-learn."""
+    from causallearn.search.PermutationBased.GRaSP import grasp as search
+
+    found = search(x, parameters={"lambda_value": float(settings["penalty"])}, verbose=False)
+    return marked(found.graph)
+
+
+def ges(x: np.ndarray, settings: dict) -> dict:
+    """GES of causal-learn, forward and backward; a penalty of 1 is BIC."""
+    from causallearn.search.ScoreBased.GES import ges as search
+
+    parameters = {"lambda_value": float(settings["penalty"])}
+    return marked(search(x, "local_score_BIC_from_cov", parameters=parameters)["G"].graph)
+
+
+def lingam(x: np.ndarray, settings: dict) -> dict:
+    """DirectLiNGAM; its matrix has effects in rows."""
+    from lingam import DirectLiNGAM
+
+    del settings
+    model = DirectLiNGAM()
+    model.fit(x)
+    return single(model.adjacency_matrix_.T != 0)
+
+
+def dagma(x: np.ndarray, settings: dict) -> dict:
+    """DAGMA with one network per variable; weights below its threshold 0.3 are no edges."""
+    import torch
+    from dagma.nonlinear import DagmaMLP, DagmaNonlinear
+
+    torch.manual_seed(0)
+    torch.set_default_dtype(torch.double)
+    network = DagmaMLP(dims=[x.shape[1], int(settings["hidden"]), 1], bias=True, dtype=torch.double)
+    return single(DagmaNonlinear(network, dtype=torch.double).fit(x, lambda1=0.02, lambda2=0.005))
+
+
+def notears_mlp(x: np.ndarray, settings: dict) -> dict:
+    """NOTEARS with networks, of gcastle."""
+    from castle.algorithms import NotearsNonlinear
+
+    del settings
+    model = NotearsNonlinear(model_type="mlp", device_type="cpu")
+    model.learn(x)
+    return single(np.asarray(model.causal_matrix))
+
+
+def gran_dag(x: np.ndarray, settings: dict) -> dict:
+    """GraN-DAG of gcastle."""
+    from castle.algorithms import GraNDAG
+
+    model = GraNDAG(input_dim=x.shape[1], iterations=int(settings.get("iterations", 10_000)))
+    model.learn(x)
+    return single(np.asarray(model.causal_matrix))
+
+
+def sdcd(x: np.ndarray, settings: dict) -> dict:
+    """SDCD, observational data; its training must not report to a server."""
+    os.environ["WANDB_MODE"] = "disabled"
+    import pandas as pd
+    from sdcd.models import SDCD
+    from sdcd.utils import create_intervention_dataset
+
+    del settings
+    frame = pd.DataFrame(x, columns=[str(i) for i in range(x.shape[1])])
+    frame["perturbation_label"] = "obs"
+    model = SDCD()
+    model.train(
+        create_intervention_dataset(frame, perturbation_colname="perturbation_label"),
+        finetune=True,
+    )
+    return single(np.asarray(model.get_adjacency_matrix(threshold=True)))
+
+
+def marked(marks: np.ndarray) -> dict:
+    """A class in causal-learn's marks; undirected edges half and half.
+
+    [j, i] = 1 and [i, j] = -1 stands for i -> j, both -1 for an undirected edge.
+    """
     directed = (marks == -1) & (marks.T == 1)
     undirected = (marks == -1) & (marks.T == -1)
     return {"edge": directed + 0.5 * undirected, "cpdag": (directed | undirected).astype(np.int8)}
+
+
+def single(matrix: np.ndarray) -> dict:
+    """One graph, rows causes and columns effects."""
+    graph = (np.asarray(matrix) != 0).astype(np.int8)
+    return {"edge": graph.astype(float), "graphs": graph[None]}
+
+
+# Imported before the clock starts.
+MODULES = {
+    "gadget": "sumu",
+    "boss": "causallearn.search.PermutationBased.BOSS",
+    "grasp": "causallearn.search.PermutationBased.GRaSP",
+    "ges": "causallearn.search.ScoreBased.GES",
+    "lingam": "lingam",
+    "dagma": "dagma.nonlinear",
+    "notears_mlp": "castle.algorithms",
+    "gran_dag": "castle.algorithms",
+    "sdcd": "sdcd.models",
+}
+PROGRAMS = {
+    "gadget": gadget,
+    "boss": boss,
+    "grasp": grasp,
+    "ges": ges,
+    "lingam": lingam,
+    "dagma": dagma,
+    "notears_mlp": notears_mlp,
+    "gran_dag": gran_dag,
+    "sdcd": sdcd,
+}
 
 
 def main() -> None:
     name, source, target = sys.argv[1:4]
     settings = dict(item.split("=") for item in sys.argv[4:])
     x = np.load(source)["x"]
+    importlib.import_module(MODULES[name])
     np.random.seed(0)  # noqa: NPY002 - the libraries draw from the global generator
     started, cpu = time.perf_counter(), time.process_time()
-    found = {"gadget": gadget, "boss": boss}[name](x, settings)
+    found = PROGRAMS[name](x, settings)
     spent = {"seconds": time.perf_counter() - started, "cpu": time.process_time() - cpu}
     np.savez(target, **spent, **found)
 

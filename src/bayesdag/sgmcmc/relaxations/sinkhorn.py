@@ -78,11 +78,11 @@ class Sinkhorn:
         ranks = self.spacing * jnp.arange(1, d + 1, dtype=potentials.dtype)
         scores = potentials[:, None] * ranks[None, :] / self.temperature
         start = jax.lax.stop_gradient(carry.columns)
-        return _assignment(self, scores, start)
+        return assignment(self, scores, start)
 
 
 @partial(jax.custom_vjp, nondiff_argnums=(0,))
-def _assignment(
+def assignment(
     settings: Sinkhorn, scores: Graph, columns: Float[Array, " d"]
 ) -> tuple[Graph, Duals]:
     """exp(scores - rows - columns) with unit row and column sums, and the duals."""
@@ -130,12 +130,12 @@ def _solve(settings: Sinkhorn, soft: Graph, scaled: Graph, right: Float[Array, "
     return jnp.linalg.solve(jnp.diag(soft.sum(axis=0) + settings.ridge) - product, right)
 
 
-def _assignment_forward(settings: Sinkhorn, scores: Graph, columns: Array) -> tuple:
-    found: Any = _assignment(settings, scores, columns)
+def _forward(settings: Sinkhorn, scores: Graph, columns: Array) -> tuple:
+    found: Any = assignment(settings, scores, columns)
     return found, found[0]
 
 
-def _assignment_backward(settings: Sinkhorn, soft: Graph, cotangents: tuple) -> tuple:
+def _backward(settings: Sinkhorn, soft: Graph, cotangents: tuple) -> tuple:
     """Gradient in the scores: both sums of dP = P ⊙ (dM - da 1ᵀ - 1 dbᵀ) must vanish.
 
     The row sums are taken as they are, which is one only up to the tolerance.
@@ -148,7 +148,7 @@ def _assignment_backward(settings: Sinkhorn, soft: Graph, cotangents: tuple) -> 
     return product - soft * (row_dual[:, None] + column_dual[None, :]), jnp.zeros_like(rows)
 
 
-_assignment.defvjp(_assignment_forward, _assignment_backward)
+assignment.defvjp(_forward, _backward)
 
 
 build = Sinkhorn

@@ -1,0 +1,173 @@
+"""The systems of the published comparison, and those people use, on the same data."""
+
+from typing import Any
+
+from bayesdag.bench.fits import FitRunner, with_baselines
+from bayesdag.bench.runners import Call, Opponent
+from bayesdag.bench.suite import BASELINES, Part, Size, Suite, Table, Trial, trials
+from bayesdag.datasets.synthetic import Synthetic
+from bayesdag.methods.bayesdag import BayesDAG
+from bayesdag.methods.bcd import BCD
+from bayesdag.methods.bootstrap_ges import BootstrapGES
+from bayesdag.methods.cam import CAM
+from bayesdag.methods.dds import DDS
+from bayesdag.methods.dibs import DiBS
+from bayesdag.methods.exact import Exact
+from bayesdag.model.mechanisms.linear import Linear
+from bayesdag.model.mechanisms.mlp import MLP
+
+FIRST_SEED = 1000  # smaller seeds are for development
+PATIENCE = 1800.0  # seconds until another package has given up
+NUM_DATASETS = {"quick": 1, "paper": 5}
+SIZES = {"quick": (5,), "paper": (10, 20)}
+KINDS = {"linear": "signed_linear", "nonlinear": "mlp"}
+SYSTEMS: dict[str, dict[str, Any]] = {
+    "quick": {
+        "cam": CAM(num_samples=5),
+        "bootstrap_ges": BootstrapGES(num_samples=5),
+        "dibs": DiBS.PRESETS["quick"],
+        "bcd": BCD.PRESETS["quick"],
+        "dds": DDS.PRESETS["quick"],
+    },
+    "paper": {
+        "cam": CAM(),
+        "bootstrap_ges": BootstrapGES(),
+        "dibs": DiBS(),
+        "bcd": BCD(),
+        "dds": DDS(),
+        "collapsed": "collapsed",
+        "auto": "auto",
+    },
+}
+NEURAL_DIBS = {"quick": {}, "paper": {"dibs, networks": DiBS(mechanism=MLP())}}
+OPPONENTS = {
+    "GES (causal-learn)": Opponent("ges", {"penalty": 1.0}),
+    "BOSS (causal-learn)": Opponent("boss", {"penalty": 0.5}),
+    "GRaSP (causal-learn)": Opponent("grasp", {"penalty": 0.5}),
+    "DirectLiNGAM (lingam)": Opponent("lingam", {}),
+    "DAGMA-MLP (dagma)": Opponent("dagma", {"hidden": 10}),
+    "NOTEARS-MLP (gcastle)": Opponent("notears_mlp", {}),
+    "GraN-DAG (gcastle)": Opponent("gran_dag", {}),
+    "SDCD (sdcd)": Opponent("sdcd", {}),
+}
+# The comparison with exact posteriors: five variables, 500 rows.
+SMALL = Synthetic(
+    num_variables=5, edges_per_node=1, mechanism="signed_linear", num_train=500, num_test=0
+)
+SWEEPS = {
+    f"{rank}, d = {d}": Call(
+        "claims:sinkhorn_sweeps",
+        {"d": d, "temperature": 0.2, "full_rank": rank == "full rank", "deviation": 0.5},
+    )
+    for d in (20, 50)
+    for rank in ("rank one", "full rank")
+}
+PARTICLES = (20, 80, 320, 1280)
+CHAINS = (10, 20, 40, 80)
+COLUMNS = {
+    "E-SHD": "expected_shd .1f",
+    "CPDAG-SHD": "expected_cpdag_shd .1f",
+    "Brier": "brier .4f",
+    "AUPRC": "auprc .3f",
+    "edges": "expected_num_edges .1f",
+    "wall s": "seconds .1f",
+    "GB": "memory_gb .2f",
+}
+
+
+def build(size: Size) -> Suite:
+    """The suite of this size."""
+    reference = {"": Exact()}
+    distances = {name: FitRunner(m, reference) for name, m in SYSTEMS[size].items()}
+    num = NUM_DATASETS[size]
+    return Suite(
+        title="The published comparison, and what people use",
+        caption="1000 rows, one edge per node, standardised columns. Other packages return one "
+        "graph or class; they run in an interpreter of their own and give up after "
+        f"{PATIENCE:.0f} s.",
+        parts=(
+            Part("compared", _made(size), with_baselines(SYSTEMS[size] | NEURAL_DIBS[size])),
+            Part("opponents", _made(size), OPPONENTS, limit=PATIENCE, fresh=True),
+            Part("exact", tuple(trials({}, SMALL, _seeds(num))), distances),
+            Part("sinkhorn", tuple(Trial({}, seed, None) for seed in _seeds(4 * num)), SWEEPS),
+            Part("particles", (Trial({}, FIRST_SEED, None),), _particles(size)),
+            Part("chains", tuple(trials({}, SMALL, _seeds(1))), _chains(size)),
+        ),
+        tables=_tables(),
+    )
+
+
+def _seeds(num: int) -> range:
+    return range(FIRST_SEED, FIRST_SEED + num)
+
+
+def _made(size: Size) -> tuple[Trial, ...]:
+    found = []
+    for kind, mechanism in KINDS.items():
+        for d in SIZES[size]:
+            made = Synthetic(
+                num_variables=d,
+                edges_per_node=1,
+                mechanism=mechanism,
+                num_train=1000,
+                num_test=0,
+                scaling="standardised",
+            )
+            found += trials({"functions": kind, "d": d}, made, _seeds(NUM_DATASETS[size]))
+    return tuple(found)
+
+
+def _particles(size: Size) -> dict[str, Call]:
+    few = {"quick": (2, 4), "paper": PARTICLES}[size]
+    steps = {"quick": 2, "paper": 10}[size]
+    d = {"quick": 5, "paper": 20}[size]
+    return {
+        f"{num} particles": Call(
+            "claims:particle_seconds", {"d": d, "num_particles": num, "num_steps": steps}
+        )
+        for num in few
+    }
+
+
+def _chains(size: Size) -> dict[str, FitRunner]:
+    few = {"quick": (2,), "paper": CHAINS}[size]
+    samples = {"quick": 2, "paper": 20}[size]
+
+    def chains(num: int) -> BayesDAG:
+        return BayesDAG(
+            mechanism=Linear(),
+            num_chains=num,
+            num_warmup=0,
+            num_samples=samples,
+            thinning=10,
+            batch_size=100,
+        )
+
+    return {f"{num} chains": FitRunner(chains(num)) for num in few}
+
+
+def _tables() -> tuple[Table, ...]:
+    return (
+        Table("Methods", ("functions", "d", "method"), COLUMNS, parts=("compared", "opponents")),
+        Table(
+            "Distance from the exact posterior, linear data, five variables",
+            ("method",),
+            {"MMD": "mmd .4g", "largest edge error": "edge_error .3f", "wall s": "seconds .1f"},
+            parts=("exact",),
+            without=BASELINES,
+        ),
+        Table(
+            "Sweeps of Sinkhorn until sums are one within 0.001",
+            ("method",),
+            {"mean": "sweeps .0f", "most": "sweeps max .0f"},
+            "Temperature 0.2; scores of full rank have the size of those of rank one. "
+            "The count stops at 20000.",
+            parts=("sinkhorn",),
+        ),
+        Table(
+            "Seconds per step, by particles of DiBS and by chains of SG-MCMC",
+            ("method",),
+            {"s per step": "step_seconds .4f"},
+            parts=("particles", "chains"),
+        ),
+    )

@@ -1,0 +1,68 @@
+"""Likelihoods of relaxed graphs agree with those of the model that is stored."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from bayesdag import read
+from bayesdag.baselines import likelihood
+from bayesdag.knowledge import Constraints, Knowledge
+from bayesdag.model.mechanisms.linear import Linear
+from bayesdag.model.mechanisms.mlp import MLP
+from bayesdag.model.noises.gaussian import Gaussian
+from bayesdag.model.scm import SCM
+from tests.toys import NAMES, TRUTH, toy_frame
+
+RNG = np.random.default_rng(0)
+SET = np.zeros((300, 4), dtype=bool)
+SET[200:, 2] = True
+
+
+def engine_log_prob(data, mechanism, params) -> float:
+    """Of the stored model, in engine units."""
+    scm = SCM(mechanism, Gaussian(), data.scaling)
+    found = scm.log_prob(params, jnp.asarray(TRUTH), jnp.asarray(data.values), jnp.asarray(SET))
+    logs = np.log(data.scaling.scale) * (~SET).sum(axis=0)
+    return float(np.asarray(found).sum() + logs.sum())
+
+
+def test_linear_functions_need_no_rows_and_the_best_intercept_is_known():
+    data = read(toy_frame(), interventions=SET, scaling="none")
+    weights, log_scale = RNG.normal(size=(4, 4)), np.log([9.0, 1.0, 0.5, 3.0])
+    params = {"mechanism": {"weights": jnp.asarray(weights)}, "noise": {"log_scale": log_scale}}
+    params = jax.tree.map(lambda leaf: jnp.asarray(leaf, jnp.float32), params)
+    context = likelihood.gradient_context(data, Constraints.free(NAMES), Linear(False))
+    assert context.x.shape == (0, 4)
+    graph = jnp.asarray(TRUTH, jnp.float32)
+    found = likelihood.log_likelihood(Linear(False), params, graph, context)
+    stored = likelihood.with_intercept(weights[None], TRUTH[None], data)
+    stored = jax.tree.map(lambda leaf: jnp.asarray(leaf[0], jnp.float32), stored)
+    both = {"mechanism": stored, "noise": params["noise"]}
+    expected = engine_log_prob(data, Linear(), both)
+    np.testing.assert_allclose(found, expected, rtol=1e-3)
+    for change in (-0.1, 0.1):
+        worse = both | {"mechanism": stored | {"bias": stored["bias"] + change}}
+        assert engine_log_prob(data, Linear(), worse) < expected
+
+
+def test_networks_are_judged_by_the_rows_that_nobody_set():
+    data = read(toy_frame(), interventions=SET)
+    mechanism = MLP(width=3, depth=2)
+    params = {
+        "mechanism": mechanism.init(jax.random.key(1), 4),
+        "noise": {"log_scale": jnp.full(4, -0.3)},
+    }
+    context = likelihood.gradient_context(data, Constraints.free(NAMES), mechanism)
+    assert context.scatter.shape == (0, 4, 4)
+    found = likelihood.log_likelihood(mechanism, params, jnp.asarray(TRUTH, jnp.float32), context)
+    np.testing.assert_allclose(found, engine_log_prob(data, mechanism, params), rtol=1e-4)
+
+
+def test_graphs_are_confined_to_what_is_known():
+    known = Knowledge(required=[("price", "rain")], forbidden=[("rain", "soil")]).bind(NAMES)
+    context = likelihood.gradient_context(read(toy_frame()), known, Linear(False))
+    graph = likelihood.confined(jnp.full((4, 4), 0.3), context)
+    assert graph[3, 0] == 1
+    assert graph[0, 1] == 0
+    assert graph[0, 3] == 0  # it would close a cycle
+    np.testing.assert_allclose(graph[1, 2], 0.3)
