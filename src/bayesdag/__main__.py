@@ -1,6 +1,6 @@
 """`python -m bayesdag`: the command, without installation."""
 
-from bayesdag.cli import main
+from bayesdag.cli import run
 
 if __name__ == "__main__":
-    main()
+    run()

@@ -12,6 +12,8 @@ import typer
 from bayesdag._version import __version__
 from bayesdag.text import printable
 
+STOPPED = 130  # exit code after Ctrl-C
+
 app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
@@ -54,6 +56,23 @@ def bayesdag(
     del version
 
 
+def run() -> None:
+    """Run the command as a process of its own.
+
+    After Ctrl-C it ends at once: threads of XLA may still compile, and an interpreter that is
+    taken down around them crashes.
+    """
+    try:
+        main()
+    except SystemExit as ended:
+        if ended.code != STOPPED:
+            raise
+        for stream in (sys.stdout, sys.stderr):
+            if stream is not None:
+                stream.flush()
+        os._exit(STOPPED)
+
+
 def main() -> None:
     """Run the command; refusals are one message on stderr and exit code 2."""
     if sys.stdout is not None and hasattr(sys.stdout, "reconfigure"):
@@ -82,7 +101,7 @@ def refusals_in_words() -> Iterator[None]:
         sys.exit(2)
     except KeyboardInterrupt:
         _complain("stopped")
-        sys.exit(130)
+        sys.exit(STOPPED)
     except BrokenPipeError:
         _forget_stdout()
         sys.exit(141)  # what a command that a closed pipe ends says

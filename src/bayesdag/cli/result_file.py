@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from bayesdag.cli.app import STOPPED
 from bayesdag.cli.output import say
 
 if TYPE_CHECKING:
@@ -198,7 +199,7 @@ def stoppable(partial: Path | None = None) -> Iterator[KeptProgress]:
     except KeyboardInterrupt:
         said = "stopped: nothing was kept" if partial is None else kept.words()
         typer.echo(f"bayesdag: {said}", err=True)
-        raise typer.Exit(130) from None
+        raise typer.Exit(STOPPED) from None
 
 
 def _rescued(posterior: "Posterior", out: Path) -> Path | None:
