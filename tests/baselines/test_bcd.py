@@ -38,6 +38,7 @@ def test_the_divergence_of_gumbel_variables_is_zero_at_the_prior_alone():
         assert bcd.gumbel_divergence(jnp.full((3, 3), logits)) > 0
 
 
+@pytest.mark.slow
 def test_equal_variances_identify_the_order():
     """a -> b -> c with equal noise in raw units: the first has the smallest variance."""
     from bayesdag import read
@@ -54,6 +55,7 @@ def test_equal_variances_identify_the_order():
     assert edge.loc["c", "a"] < 0.1
 
 
+@pytest.mark.slow
 def test_weights_below_the_threshold_are_no_edges():
     few = dataclasses.replace(QUICK, num_steps=5)
     every, none = (

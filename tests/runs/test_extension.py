@@ -15,7 +15,7 @@ from tests.toys import toy_frame
 METHODS = {"neural": NEURAL, "auto": Auto(num_samples=30, curved=ONE_NOISE_MODEL)}
 
 
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("name", ["neural", pytest.param("auto", marks=pytest.mark.slow)])
 def test_an_extended_neural_fit_is_a_longer_one_and_trains_nothing_again(
     name, tmp_path, monkeypatch
 ):
