@@ -18,3 +18,22 @@ def command(capsys):
         return 0, *capsys.readouterr()
 
     return run
+
+
+@pytest.fixture
+def command_in(command, monkeypatch):
+    """The same in a folder, with room for wide tables."""
+
+    def of(folder):
+        monkeypatch.chdir(folder)
+        monkeypatch.setenv("COLUMNS", "200")
+        return command
+
+    return of
+
+
+def answer(run, *arguments):
+    """What a command prints that succeeds."""
+    code, out, err = run(*arguments)
+    assert code == 0, err
+    return out

@@ -1,19 +1,18 @@
 """The command with a column that says where rows come from, in this process."""
 
 import json
-import sys
 
 import numpy as np
 import pytest
 
-from bayesdag.cli import main
+from tests.cli.conftest import answer
 from tests.toys import toy_frame
 
 FIT = ("fit", "cells.csv", "--method", "exact", "--set", "num_samples=30")
 
 
 @pytest.fixture
-def bayesdag(tmp_path, monkeypatch, capsys):
+def bayesdag(tmp_path, command_in):
     """Runs a command in a folder with a table; returns exit code, stdout and stderr."""
     frame = toy_frame(200).drop(columns="price")
     frame["soil"] += 3.0 * (np.arange(200) % 2)
@@ -21,22 +20,7 @@ def bayesdag(tmp_path, monkeypatch, capsys):
     frame["plate"] = np.arange(200) // 100
     frame.to_csv(tmp_path / "cells.csv", index=False)
     frame.drop(columns="plate").to_csv(tmp_path / "one.csv", index=False)
-
-    def run(*arguments):
-        monkeypatch.chdir(tmp_path)
-        monkeypatch.setenv("COLUMNS", "200")
-        monkeypatch.setattr(sys, "argv", ["bayesdag", *map(str, arguments)])
-        with pytest.raises(SystemExit) as stopped:
-            main()
-        return stopped.value.code, *capsys.readouterr()
-
-    return run
-
-
-def answer(run, *arguments):
-    code, out, err = run(*arguments)
-    assert code == 0, err
-    return out
+    return command_in(tmp_path)
 
 
 def test_a_result_says_what_environments_act_on_wherever_it_is_shown(bayesdag):

@@ -1,14 +1,13 @@
 """The commands that ask a result, in this process: starting one costs more than answering."""
 
 import json
-import sys
 
 import networkx
 import numpy as np
 import pytest
 
 from bayesdag import fit, read
-from bayesdag.cli import main
+from tests.cli.conftest import answer
 from tests.toys import toy_frame
 
 
@@ -24,24 +23,9 @@ def folder(tmp_path_factory):
 
 
 @pytest.fixture
-def bayesdag(folder, monkeypatch, capsys):
+def bayesdag(folder, command_in):
     """Runs a command in the folder; returns exit code, stdout and stderr."""
-
-    def run(*arguments):
-        monkeypatch.chdir(folder)
-        monkeypatch.setenv("COLUMNS", "200")
-        monkeypatch.setattr(sys, "argv", ["bayesdag", *map(str, arguments)])
-        with pytest.raises(SystemExit) as stopped:
-            main()
-        return stopped.value.code, *capsys.readouterr()
-
-    return run
-
-
-def answer(run, *arguments):
-    code, out, err = run(*arguments)
-    assert code == 0, err
-    return out
+    return command_in(folder)
 
 
 def test_show_tells_errors_and_the_state_of_the_chains(bayesdag):
