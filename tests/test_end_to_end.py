@@ -44,6 +44,7 @@ def posterior() -> Posterior:
 def test_auto_chooses_networks_for_nonlinear_data_and_says_so(posterior):
     assert "neural" in str(posterior.provenance["chosen"])
     assert posterior.provenance["notes"][0].startswith("chosen:")
+    assert posterior.provenance["function_weights"]["response"]["linear"] < 0.1
 
 
 def test_the_nonlinear_pair_is_found_with_its_direction(posterior):

@@ -276,6 +276,17 @@ class NoiseAveraged(Protocol):
 
 
 @runtime_checkable
+class WeighsFunctions(Protocol):
+    """A score that averages over classes of functions, and can say how much each counts."""
+
+    def function_weights(
+        self, stats: Any, graphs: Shaped[np.ndarray, "s d d"]
+    ) -> dict[str, Float[np.ndarray, " d"]]:
+        """By class in words: its probability for every variable, averaged over graphs."""
+        ...
+
+
+@runtime_checkable
 class Coarsened(Protocol):
     """A score whose evidence can be trusted less where the rows contradict its model."""
 

@@ -119,3 +119,15 @@ def test_functions_behind_normal_scores_are_drawn():
         np.quantile(rows[:, 1], [0.1, 0.5, 0.9]), np.quantile(y, [0.1, 0.5, 0.9]), rtol=0.25
     )
     assert np.corrcoef(np.log(np.maximum(rows[:, 1], 0.01)), rows[:, 0])[0, 1] > 0.85
+
+
+def test_the_weights_of_functions_name_the_one_that_made_the_rows():
+    rng = np.random.default_rng(8)
+    x = rng.normal(size=NUM_ROWS)
+    stats_ = SCORE.prepare(read(np.column_stack([x, np.exp(x + 0.4 * rng.normal(size=NUM_ROWS))])))
+    graphs = np.tile(np.array([[0, 1], [0, 0]], np.int8), (3, 1, 1))
+    weights = SCORE.function_weights(stats_, graphs)
+    classes = np.stack([weights[name] for name in ("network", "linear", "additive")])
+    np.testing.assert_allclose(classes.sum(axis=0), 1, atol=1e-6)
+    assert weights["linear"][1] > 0.9
+    assert weights["of normal scores"][1] > 0.99

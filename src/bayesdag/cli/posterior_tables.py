@@ -80,7 +80,19 @@ def _edges_of(posterior: "Posterior", variable: str, top: int) -> dict[str, tupl
     return {
         "into": (f"Edges into {variable}", into.head(top)),
         "out_of": (f"Edges out of {variable}", out_of.head(top)),
+        **_function_of(posterior, variable),
     }
+
+
+def _function_of(posterior: "Posterior", variable: str) -> dict[str, tuple[str, Any]]:
+    """How probable each class of functions is, where a result has several."""
+    import pandas
+
+    weights = posterior.provenance.get("function_weights", {}).get(variable)
+    if not weights:
+        return {}
+    rows = [{"function": words, "probability": value} for words, value in weights.items()]
+    return {"function": (f"The function behind {variable}", pandas.DataFrame(rows))}
 
 
 def _paths(posterior: "Posterior", variable: str | None, top: int) -> dict[str, tuple[str, Any]]:

@@ -47,12 +47,14 @@ from bayesdag.types import (
     Recorder,
     Score,
     StructurePrior,
+    WeighsFunctions,
 )
 
 # Ladders per chain times variables: look-ups are cheap while few replicas share the cache.
 _LADDERS_TIMES_VARIABLES = 320
 # Entries of all tables together: twice as many take twice as long to score.
 _TABLE_ENTRIES = 1 << 19
+_GRAPHS_WEIGHED = 200  # draws over which probabilities of functions are averaged
 _TRIAL_DRAWS = 300
 _MIN_ROWS = 10
 # Typical times on two cores or on one H200, of `experiments/results/nonlinear.json`.
@@ -269,6 +271,7 @@ class Collapsed:
             "tables": run_report.table_report(data.names, region, drawn, missing),
             "exchanges": [float(rate) for rate in drawn.exchanges],
             "edge_log_odds": run_report.edge_log_odds(region, drawn),
+            **self._function_weights(data, scores.stats, drawn),
         }
         return _ModelDraws(
             drawn=drawn,
@@ -285,6 +288,18 @@ class Collapsed:
             missing_edges=float(missing.probability.sum()),
             power=scores.power,
         )
+
+    def _function_weights(self, data: Dataset, stats: Any, drawn: Sampled) -> dict[str, Any]:
+        """How much each class of functions counts for each variable, where there are several."""
+        if not isinstance(self.score, WeighsFunctions):
+            return {}
+        some = drawn.graphs[:: max(1, len(drawn.graphs) // _GRAPHS_WEIGHED)]
+        weights = self.score.function_weights(stats, some.astype(np.int8))
+        found = {
+            name: {words: round(float(each[j]), 3) for words, each in weights.items()}
+            for j, name in enumerate(data.names)
+        }
+        return {"function_weights": found}
 
     def log_score_of(
         self, data: Dataset, knowledge: Constraints, graph: Shaped[Array, "d d"]

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Int, Shaped
-from scipy.special import expit
+from scipy.special import expit, softmax
 
 from bayesdag.data import Dataset
 from bayesdag.errors import InputError
@@ -30,6 +30,7 @@ from bayesdag.runs.checkpoint import recorder_of
 from bayesdag.scores import _sufficient_statistics
 from bayesdag.scores._neural import crossfit, network_cache
 from bayesdag.scores._neural.crossfit import Folds
+from bayesdag.scores._neural.function_classes import FunctionClass
 from bayesdag.scores._neural.network_cache import NetworkCache, TrainedFamily, families_of
 from bayesdag.scores._neural.noise_forms import NoiseForm, noise_forms
 from bayesdag.scores._neural.normal_scores import NormalScores, normal_scores
@@ -241,6 +242,24 @@ class NeuralScore:
         which = np.array([number[family] for family in names])
         given = Drawing(stats.folds, stats.margins, stats.num_rows, self.width, self._forms)
         return assembled(rng, given, families, which, graphs.shape[:2], warped)
+
+    def function_weights(
+        self, stats: NeuralStats, graphs: Shaped[np.ndarray, "s d d"]
+    ) -> dict[str, Float[np.ndarray, " d"]]:
+        """Probability of lines, sums of curves, networks, and of normal scores, by variable."""
+        nodes, parents = _sufficient_statistics.of_graphs(graphs)
+        values = np.stack(
+            [
+                [family.log_evidence[:, list(self._forms)] for family in found]
+                for found in self._trained(stats, nodes, parents)
+            ],
+            axis=1,
+        ).astype(float)
+        values[:, 1] += stats.margins.log_slope[nodes][:, None, None]
+        weights = softmax(values * self.power(stats), axis=(1, 2, 3))
+        by_node = weights.reshape(*graphs.shape[:2], *weights.shape[1:]).mean(axis=0)
+        found = {one.name.lower(): by_node[:, :, one].sum(axis=(1, 2)) for one in FunctionClass}
+        return found | {"of normal scores": by_node[:, 1].sum(axis=(1, 2))}
 
     def _log_evidence_by_scale(
         self, stats: NeuralStats, nodes: Int[np.ndarray, " m"], parents: ParentSets
