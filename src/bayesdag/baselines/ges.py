@@ -11,6 +11,7 @@ References:
     equivalence classes of directed acyclic graphs, JMLR (the turning steps).
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -173,7 +174,7 @@ class EquivalenceClass:
         return False
 
 
-class _Phase:
+class _Phase(ABC):
     """Moves of one kind at every node, remembered until the surroundings change."""
 
     def __init__(self, score: GaussianBIC) -> None:
@@ -196,17 +197,17 @@ class _Phase:
             known = self._known[node] = (around, gaining)
         return known[1]
 
+    @abstractmethod
     def moves(self, state: EquivalenceClass, node: int) -> Iterator[ClassMove]:
         """Moves with this node as y that are valid as far as its surroundings tell."""
-        raise NotImplementedError
 
+    @abstractmethod
     def is_valid(self, state: EquivalenceClass, move: ClassMove) -> bool:
         """Whether no path forbids the move."""
-        raise NotImplementedError
 
+    @abstractmethod
     def applied(self, state: EquivalenceClass, move: ClassMove) -> Int8[np.ndarray, "d d"]:
         """A DAG of the class after the move."""
-        raise NotImplementedError
 
 
 class Insertions(_Phase):

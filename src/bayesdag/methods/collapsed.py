@@ -184,8 +184,10 @@ class Collapsed:
         models = noise_averaging.noise_models(self.score, self.num_samples)
         parts = self._draw_all(key, given, models, recorder)
         drawn = self._posterior(data, models, parts)
+        if not isinstance(self.score, Coarsened):
+            return drawn
         check = drawn.check(data)
-        if not isinstance(self.score, Coarsened) or not (check.misfit or check.repeats):
+        if not (check.misfit or check.repeats):
             return drawn
         repetition = check.repetition if check.repeats else 1.0
         score = self.score.coarsened(check.misfit or 0.0, repetition, data.num_rows)

@@ -14,7 +14,6 @@ are equally probable beforehand. Posteriors under other assumptions on the noise
 
 from dataclasses import dataclass, replace
 from math import log
-from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Int, Shaped
@@ -31,7 +30,12 @@ from bayesdag.scores import _sufficient_statistics
 from bayesdag.scores._neural import crossfit, network_cache
 from bayesdag.scores._neural.crossfit import Folds
 from bayesdag.scores._neural.function_classes import FunctionClass
-from bayesdag.scores._neural.network_cache import NetworkCache, TrainedFamily, families_of
+from bayesdag.scores._neural.network_cache import (
+    Family,
+    NetworkCache,
+    TrainedFamily,
+    families_of,
+)
 from bayesdag.scores._neural.noise_forms import NoiseForm, noise_forms
 from bayesdag.scores._neural.normal_scores import NormalScores, normal_scores
 from bayesdag.scores._neural.parameter_draws import Drawing, assembled
@@ -179,20 +183,19 @@ class NeuralScore:
 
         Queued families are trained again with the next batch, or by `retrain_queued`.
         """
-        by_scale = self._log_evidence_by_scale(stats, nodes, parents)
+        by_scale = self._log_evidence_by_scale(stats, nodes, self._trained(stats, nodes, parents))
         return (np.logaddexp(*by_scale) - log(2)) * self.power(stats)
 
     def approximate_gain(
         self, stats: NeuralStats, nodes: Int[np.ndarray, " b"], parents: Bool[np.ndarray, "b d"]
     ) -> Float[np.ndarray, "b d"]:
         """Roughly what each variable adds to these parents, in nats, by their residuals."""
-        now = self._log_evidence_by_scale(stats, nodes, parents)
-        scales = _by_scale(stats, nodes, parents)
         trained = self._trained(stats, nodes, parents)
+        now = self._log_evidence_by_scale(stats, nodes, trained)
         then = []
-        for value, scale, found in zip(now, scales, trained, strict=True):
+        for value, place, found in zip(now, _places(stats), trained, strict=True):
             gain = np.stack([family.approximate_gain for family in found]).astype(float)
-            then.append(value[:, None] + gain[:, scale.place])
+            then.append(value[:, None] + gain[:, place])
         return np.logaddexp(*then) - np.logaddexp(*now)[:, None]
 
     def surrogate(self, stats: NeuralStats) -> tuple[AdditiveSurrogate, Moments]:
@@ -211,8 +214,8 @@ class NeuralScore:
         However much a parent adds: a network that was badly trained without it may do as
         well once it is trained from the one with it.
         """
-        for own_nodes, own_parents, _ in _by_scale(stats, nodes, parents):
-            for family in families_of(own_nodes, own_parents):
+        for families in _by_scale(stats, nodes, parents):
+            for family in families:
                 stats.cache.queue_smaller(family)
 
     def retrain_queued(self, stats: NeuralStats) -> bool:
@@ -233,8 +236,9 @@ class NeuralScore:
         """
         nodes, parents = _sufficient_statistics.of_graphs(graphs)
         rng = generator(key)
-        raw, scores = (families_of(*scale[:2]) for scale in _by_scale(stats, nodes, parents))
-        odds = np.subtract(*self._log_evidence_by_scale(stats, nodes, parents))
+        trained = self._trained(stats, nodes, parents)
+        raw, scores = _by_scale(stats, nodes, parents)
+        odds = np.subtract(*self._log_evidence_by_scale(stats, nodes, trained))
         warped = rng.random(len(nodes)) < expit(-odds)
         names = [scores[k] if warped[k] else raw[k] for k in range(len(nodes))]
         families = {name: stats.cache.trained[name] for name in dict.fromkeys(names)}
@@ -262,20 +266,20 @@ class NeuralScore:
         return found | {"of normal scores": by_node[:, 1].sum(axis=(1, 2))}
 
     def _log_evidence_by_scale(
-        self, stats: NeuralStats, nodes: Int[np.ndarray, " m"], parents: ParentSets
+        self,
+        stats: NeuralStats,
+        nodes: Int[np.ndarray, " m"],
+        trained: tuple[list[TrainedFamily], list[TrainedFamily]],
     ) -> tuple[Float[np.ndarray, " m"], Float[np.ndarray, " m"]]:
         """Of the values as they are, and through normal scores; where these differ."""
-        raw, scores = (
-            network_cache.log_evidence(found, self._forms)
-            for found in self._trained(stats, nodes, parents)
-        )
+        raw, scores = (network_cache.log_evidence(found, self._forms) for found in trained)
         return raw, scores + stats.margins.log_slope[nodes]
 
     def _trained(
         self, stats: NeuralStats, nodes: np.ndarray, parents: np.ndarray
     ) -> tuple[list[TrainedFamily], list[TrainedFamily]]:
         """All families on both scales, after those not in the cache have been trained."""
-        raw, scores = (families_of(*scale[:2]) for scale in _by_scale(stats, nodes, parents))
+        raw, scores = _by_scale(stats, nodes, parents)
         if fresh := stats.cache.missing([*raw, *scores]):
             stats.cache.train(fresh, stats.folds, self._plan(), self._forms)
         trained = stats.cache.trained
@@ -302,32 +306,25 @@ class NeuralScore:
         return 2 if num_rows >= 2000 else 4 if num_rows >= 500 else 8
 
 
-class _Scale(NamedTuple):
-    """Families as the folds know them: values as they are, or normal scores.
-
-    Attributes:
-        nodes: columns of the targets.
-        parents: columns of the inputs.
-        place: the column of each variable.
-    """
-
-    nodes: Int[np.ndarray, " m"]
-    parents: Bool[np.ndarray, "m c"]
-    place: Int[np.ndarray, " d"]
+def _places(stats: NeuralStats) -> tuple[Int[np.ndarray, " d"], Int[np.ndarray, " d"]]:
+    """The column of each variable in the folds: its values, and its normal scores if it has any."""
+    place = stats.margins.place
+    return np.arange(len(place)), place
 
 
 def _by_scale(
     stats: NeuralStats, nodes: Int[np.ndarray, " m"], parents: ParentSets
-) -> tuple[_Scale, _Scale]:
+) -> tuple[list[Family], list[Family]]:
     """Families of values as they are, and of normal scores; columns without any are the same."""
     parents = np.asarray(parents, bool)
 
-    def at(place: Int[np.ndarray, " d"]) -> _Scale:
+    def at(place: Int[np.ndarray, " d"]) -> list[Family]:
         chosen = np.zeros((len(parents), stats.folds.values.shape[2]), dtype=bool)
         chosen[:, place] = parents
-        return _Scale(place[nodes], chosen, place)
+        return families_of(place[nodes], chosen)
 
-    return at(np.arange(parents.shape[1])), at(stats.margins.place)
+    raw, scores = _places(stats)
+    return at(raw), at(scores)
 
 
 build = NeuralScore
