@@ -48,6 +48,7 @@ def against_truth(posterior: Posterior, source: Benchmark) -> Measures:
         "varsortability": sortability.varsortability(values, source.graph),
         "r2_sortability": sortability.r2_sortability(values, source.graph),
         **_log_joints(posterior),
+        **_estimate(posterior, source),
     }
     if source.test is not None and source.test.names == posterior.names:
         measures["nll"] = held_out(posterior, source.test)
@@ -218,6 +219,17 @@ def _log_joints(posterior: Posterior) -> dict[str, float]:
     if "effective_masks" in posterior.stats:
         found["effective_masks"] = float(posterior.stats["effective_masks"].mean())
     return found
+
+
+def _estimate(posterior: Posterior, source: Benchmark) -> dict[str, float]:
+    """SHD of the one graph that a method returns beside its draws, if it does."""
+    if "estimate" not in posterior.provenance:
+        return {}
+    names = _variables(source)
+    graph = np.zeros(source.graph.shape, dtype=np.int8)
+    for cause, effect in posterior.provenance["estimate"]:
+        graph[names.index(cause), names.index(effect)] = 1
+    return {"estimate_shd": float(metrics.shd(graph, source.graph))}
 
 
 def _between_chains(posterior: Posterior) -> float:
