@@ -1,12 +1,14 @@
 """The runner: resumes, gives up in time, and keeps what failed."""
 
 import os
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 import pytest
 
-from bayesdag.bench import Part, Store, Suite, load_suite, run_suite, running, write_page
+from bayesdag.bench import Part, Store, Suite, load_suite, run_suite, running, worker, write_page
 from bayesdag.bench.fits import FitRunner
 from bayesdag.bench.running import plan, run_suites, select
 from bayesdag.bench.suite import BASELINES, Trial, describe_suites, suite_names
@@ -248,3 +250,20 @@ def test_no_family_and_no_seed_is_in_both_halves():
     families = [{t.setting["data"] for t in part.trials} for part in (development, figures)]
     assert not families[0] & families[1]
     assert max(t.seed for t in development.trials) < 1000 <= min(t.seed for t in figures.trials)
+
+
+def test_processes_that_start_at_once_share_the_memory(monkeypatch):
+    """A process that saw the setting of another in its environment would reserve everything."""
+    monkeypatch.delenv(worker._MEMORY, raising=False)
+    given, inside = [], threading.Barrier(8)
+
+    def start(_):
+        inside.wait()
+        with worker._flags(one_thread=False, memory=0.125):
+            given.append(os.environ.get(worker._MEMORY))
+            time.sleep(0.01)
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(start, range(8)))
+    assert given == ["0.125"] * 8
+    assert worker._MEMORY not in os.environ

@@ -96,12 +96,12 @@ class Worker:
 @contextmanager
 def _flags(one_thread: bool, memory: float | None) -> Iterator[None]:
     """XLA reads its flags when a process starts; processes start one at a time."""
-    wanted: dict[str, str] = {}
-    if one_thread:
-        wanted["XLA_FLAGS"] = f"{_SINGLE} {os.environ.get('XLA_FLAGS', '')}".strip()
-    if memory is not None and _MEMORY not in os.environ:
-        wanted[_MEMORY] = f"{memory:.3f}"
-    with _STARTS:
+    with _STARTS:  # what another thread sets for its own process is not to be seen here
+        wanted: dict[str, str] = {}
+        if one_thread:
+            wanted["XLA_FLAGS"] = f"{_SINGLE} {os.environ.get('XLA_FLAGS', '')}".strip()
+        if memory is not None and _MEMORY not in os.environ:
+            wanted[_MEMORY] = f"{memory:.3f}"
         before = {name: os.environ.get(name) for name in wanted}
         os.environ.update(wanted)
         try:
