@@ -199,6 +199,19 @@ class Constraints:
         """Constraints that allow every graph without self-loops and edges into contexts."""
         return Knowledge().bind(names, contexts)
 
+    def with_contexts(self, names: tuple[str, ...]) -> "Constraints":
+        """The same knowledge of a table with further columns at its end, all of them contexts."""
+        num = len(names) - len(self.names)
+
+        def filled(matrix: np.ndarray, value: bool | float) -> np.ndarray:
+            return np.pad(matrix, [(0, num)] * matrix.ndim, constant_values=value)
+
+        contexts = filled(self.contexts, True)
+        forbidden = filled(self.forbidden, False) | contexts | np.eye(len(names), dtype=bool)
+        kinds = self.kinds | {"environments"}
+        required, log_odds = filled(self.required, False), filled(self.log_odds, 0.0)
+        return Constraints(names, required, forbidden, log_odds, kinds, contexts)
+
     @property
     def num_contexts(self) -> int:
         """Context variables among the columns."""

@@ -8,7 +8,7 @@ given the order are exact.
 
 from dataclasses import dataclass, replace
 from math import ceil
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import jax
 import numpy as np
@@ -18,6 +18,8 @@ from bayesdag import posterior
 from bayesdag.data import Dataset
 from bayesdag.errors import InputError
 from bayesdag.knowledge import Constraints
+from bayesdag.methods import _groups
+from bayesdag.methods._model_draws import Given, ModelDraws
 from bayesdag.model.priors.density import DensityGrid
 from bayesdag.orders import noise_averaging, order_counting, pipeline, run_report, strategies
 from bayesdag.orders.candidates import Limits
@@ -27,7 +29,7 @@ from bayesdag.orders.prior import Components
 from bayesdag.orders.search import Found
 from bayesdag.orders.strategies import SearchStrategy
 from bayesdag.posterior import Posterior
-from bayesdag.posterior.check_result import Check
+from bayesdag.random import generator
 from bayesdag.runs import loop
 from bayesdag.runs.checkpoint import recorder_of
 from bayesdag.scores import in_words
@@ -42,7 +44,6 @@ from bayesdag.types import (
     ExpensiveScore,
     Key,
     Monitor,
-    Params,
     PlainData,
     Recorder,
     Score,
@@ -60,40 +61,6 @@ _MIN_ROWS = 10
 # Typical times on two cores or on one H200, of `experiments/results/nonlinear.json`.
 _SECONDS_A_VARIABLE = 0.8
 _NEURAL_SECONDS_AT_TEN, _NEURAL_SECONDS_AT_TEN_ON_GPU = 240.0, 8.0
-
-
-class _ModelDraws(NamedTuple):
-    """Draws under one noise model, and what is said of them.
-
-    Attributes:
-        drawn: orders and graphs.
-        params: of the functions on each graph.
-        log_joint: of each draw, under this model.
-        weights: of each draw; 1 on average.
-        found: results of independent searches, the best one first, for other noise models.
-        report: for the provenance.
-        notes: in words.
-        missing_edges: that the tables leave out, expected.
-        power: to which the evidence was raised.
-    """
-
-    drawn: Sampled
-    params: Params
-    log_joint: Float[np.ndarray, " s"]
-    weights: Float[np.ndarray, " s"]
-    found: tuple[Found, ...]
-    report: PlainData
-    notes: list[str]
-    missing_edges: float
-    power: float
-
-
-class _Given(NamedTuple):
-    """What all noise models are fitted to; `stats` are those of the score."""
-
-    data: Dataset
-    knowledge: Constraints
-    stats: Any
 
 
 @dataclass(frozen=True)
@@ -177,44 +144,82 @@ class Collapsed:
         """Joint draws of graphs and functions, averaged over the noise models of the score.
 
         Where the rows contradict the model, its evidence counts less: the draws are made again.
+        Where they seem to come in groups that nobody marked, half of the draws allow for them.
         """
         recorder = recorder_of(monitor)
         stats = strategies.prepare(self.score, data, recorder)
-        given = _Given(data, knowledge, stats)
-        models = noise_averaging.noise_models(self.score, self.num_samples)
-        parts = self._draw_all(key, given, models, recorder)
-        drawn = self._posterior(data, models, parts)
-        if not isinstance(self.score, Coarsened):
-            return drawn
-        check = drawn.check(data)
-        if not (check.misfit or check.repeats):
-            return drawn
-        repetition = check.repetition if check.repeats else 1.0
-        score = self.score.coarsened(check.misfit or 0.0, repetition, data.num_rows)
-        doubting, scope = replace(self, score=score), recorder.child("coarsened")
-        return doubting._again(key, given, parts[0].found, scope, check)
+        given = Given(data, knowledge, stats)
+        parts = self._draw_all(key, given, recorder)
+        meant, parts = self._coarsened(key, given, parts, recorder)
+        return meant._hedged(key, given, parts, recorder, self.score)
 
-    def _again(
-        self, key: Key, given: _Given, known: tuple[Found, ...], recorder: Recorder, check: Check
-    ) -> Posterior:
-        """Draws with evidence that counts less, from what was found with all of it."""
-        models = noise_averaging.noise_models(self.score, self.num_samples)
-        parts = self._draw_all(key, given, models, recorder, known)
+    def _coarsened(
+        self, key: Key, given: Given, parts: list[ModelDraws], recorder: Recorder
+    ) -> tuple["Collapsed", list[ModelDraws]]:
+        """Draws with evidence that counts less, where the rows contradict the model."""
+        if not isinstance(self.score, Coarsened):
+            return self, parts
+        check = self._posterior(given.data, parts).check(given.data)
+        if not (check.misfit or check.repeats):
+            return self, parts
+        repetition = check.repetition if check.repeats else 1.0
+        score = self.score.coarsened(check.misfit or 0.0, repetition, given.data.num_rows)
+        meant = replace(self, score=score)
+        again = meant._draw_all(key, given, recorder.child("coarsened"), parts[0].found)
         reasons = (
             f"they contradict the model by {check.misfit:.2g} nats each and variable"
             * bool(check.misfit),
             f"{check.repetition:.1f} of them are worth one independent row" * check.repeats,
         )
         note = (
-            f"the rows count {parts[0].power:.2g} of what they say: "
+            f"the rows count {again[0].power:.2g} of what they say: "
             f"{' and '.join(filter(None, reasons))}"
         )
-        parts = [part._replace(notes=[note, *part.notes]) for part in parts]
-        return self._posterior(given.data, models, parts)
+        return meant, [part._replace(notes=[note, *part.notes]) for part in again]
 
-    def _posterior(
-        self, data: Dataset, models: list[NoiseModel], parts: list[_ModelDraws]
+    def _hedged(
+        self,
+        key: Key,
+        given: Given,
+        parts: list[ModelDraws],
+        recorder: Recorder,
+        score: Score,
     ) -> Posterior:
+        """Every other draw allows for groups of rows that nobody marked, where rows suggest them.
+
+        Args:
+            score: with all of the evidence: the judge of whether there are groups.
+        """
+        best = max(parts, key=lambda part: part.log_joint.max())
+        graph = best.drawn.graphs[best.log_joint.argmax()].astype(np.int8)
+        kept = [part.thinned(self.num_chains) for part in parts]
+        num_left = self.num_samples - sum(part.model.num_samples for part in kept)
+        found = None
+        if num_left >= len(parts):
+            found = _groups.suggested(score, given, graph, recorder, generator(key))
+        if found is None:
+            return self._posterior(given.data, parts)
+        fewer = replace(self, num_samples=num_left)
+        divided = fewer._draw_all(key, found.given, found.recorder)
+        parts = [*kept, *(self._undivided(key, given, part) for part in divided)]
+        parts = [part._replace(notes=[found.words, *part.notes]) for part in parts]
+        whole = self._posterior(given.data, parts)
+        return replace(whole, provenance={**whole.provenance, "groups": found.as_data()})
+
+    def _undivided(self, key: Key, given: Given, part: ModelDraws) -> ModelDraws:
+        """Graphs among the variables alone, and functions of all rows on them."""
+        d, score = given.data.num_variables, part.model.score
+        graphs = part.drawn.graphs[:, :d, :d]
+        key_functions = jax.random.split(key, 3)[2]
+        params = score.draw(key_functions, given.stats, graphs.astype(np.int8))
+        recorder = recorder_of(None)
+        scores = strategies.strategy_for(score, given.stats, given.knowledge, recorder).scores
+        prior = self._components(given.knowledge.contexts)
+        log_joint = scores.of_graphs(graphs).sum(axis=1) + prior.log_prob(graphs)
+        drawn = part.drawn._replace(graphs=graphs)
+        return part._replace(drawn=drawn, params=params, log_joint=log_joint)
+
+    def _posterior(self, data: Dataset, parts: list[ModelDraws]) -> Posterior:
         """The draws of all noise models together."""
         params = jax.tree.map(lambda *leaves: self._joined(leaves), *[p.params for p in parts])
         weights = None if self.order_modular else self._joined([p.weights for p in parts])
@@ -225,31 +230,36 @@ class Collapsed:
             data,
             log_joint=self._joined([part.log_joint for part in parts]),
             weights=weights,
-            provenance=self._words(data, models, parts),
+            provenance=self._words(data, parts),
         )
 
     def _draw_all(
         self,
         key: Key,
-        given: _Given,
-        models: list[NoiseModel],
+        given: Given,
         recorder: Recorder,
         known: tuple[Found, ...] = (),
-    ) -> list[_ModelDraws]:
+    ) -> list[ModelDraws]:
         """Draws under each noise model; later ones start from what the first has found."""
+        models = noise_averaging.noise_models(self.score, self.num_samples)
         keys = [key] if len(models) == 1 else jax.random.split(key, len(models))
-        parts: list[_ModelDraws] = []
+        parts: list[ModelDraws] = []
         for number, (own, model) in enumerate(zip(keys, models, strict=True), start=1):
             scope = recorder if len(models) == 1 else recorder.child(f"noise model {number}")
             method = replace(self, score=model.score, num_samples=model.num_samples)
             strategy = strategies.strategy_for(model.score, given.stats, given.knowledge, scope)
             start = parts[0].found if parts else known
-            parts.append(method._draw(own, given.data, strategy, start))
+            parts.append(method._draw(own, given.data, model, strategy, start))
         return parts
 
     def _draw(
-        self, key: Key, data: Dataset, strategy: SearchStrategy, known: tuple[Found, ...]
-    ) -> _ModelDraws:
+        self,
+        key: Key,
+        data: Dataset,
+        model: NoiseModel,
+        strategy: SearchStrategy,
+        known: tuple[Found, ...],
+    ) -> ModelDraws:
         """Draws under one noise model, from a search of its own or from `known` results."""
         key_region, key_run, key_functions = jax.random.split(key, 3)
         effort, scores = self._effort(data.num_variables, strategy), strategy.scores
@@ -275,7 +285,8 @@ class Collapsed:
             "edge_log_odds": run_report.edge_log_odds(region, drawn),
             **self._function_weights(data, scores.stats, drawn),
         }
-        return _ModelDraws(
+        return ModelDraws(
+            model=model,
             drawn=drawn,
             params=params,
             log_joint=log_joint + change,
@@ -394,10 +405,9 @@ class Collapsed:
         )
         return weights / weights.mean(), [note]
 
-    def _words(
-        self, data: Dataset, models: list[NoiseModel], parts: list[_ModelDraws]
-    ) -> PlainData:
+    def _words(self, data: Dataset, parts: list[ModelDraws]) -> PlainData:
         """Model, prior, search and tables; those of the first noise model in full."""
+        models = noise_averaging.noise_models(self.score, self.num_samples)
         scm, evidence = self.score.scm(data), in_words(self.score)
         noise = f"{type(scm.noise).__name__} noise {noise_averaging.describe(models)}".rstrip()
         reading = "order-modular" if self.order_modular else "graph-modular"
@@ -410,10 +420,9 @@ class Collapsed:
             "notes": max(parts, key=lambda part: part.missing_edges).notes,
         }
         if len(models) > 1:
-            pairs = zip(models, parts, strict=True)
             words["noise_models"] = [
-                {"noise": model.words, "num_samples": model.num_samples, **part.report}
-                for model, part in pairs
+                {"noise": part.model.words, "num_samples": part.model.num_samples, **part.report}
+                for part in parts
             ]
         return words
 
