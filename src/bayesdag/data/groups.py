@@ -14,7 +14,7 @@ from jaxtyping import Float, Int
 from scipy.linalg import solve_triangular  # pyright: ignore[reportMissingTypeStubs]
 from scipy.special import gammaln, logsumexp, ndtri  # pyright: ignore[reportMissingTypeStubs]
 
-SIZES = (2, 3, 4)  # numbers of groups
+MOST_GROUPS = 4
 FEWEST_ROWS = 100  # of a table that is divided
 FEWEST_IN_GROUP = 20
 FEWEST_VALUES = 20  # of a column: codes would be clusters by themselves
@@ -75,11 +75,15 @@ def _directions(x: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n k"]:
 
 
 def _best(x: Float[np.ndarray, "n d"], rng: np.random.Generator) -> Groups | None:
-    """Labels of the number of clusters with the best BIC; None if that is one."""
+    """Labels of as many clusters as raise the BIC, one by one; None if that is one."""
     some = x[rng.permutation(len(x))[:_MOST_ROWS]]
-    fits = {num: _fit(some, num, rng) for num in (1, *SIZES)}
-    best = max(fits, key=lambda num: _bic(some, fits[num]))
-    labels = np.unique(_log_densities(x, fits[best]).argmax(axis=1), return_inverse=True)[1]
+    best = _fit(some, 1, rng)
+    for num in range(2, MOST_GROUPS + 1):
+        finer = _fit(some, num, rng)
+        if _bic(some, finer) <= _bic(some, best):
+            break
+        best = finer
+    labels = np.unique(_log_densities(x, best).argmax(axis=1), return_inverse=True)[1]
     counts = np.bincount(labels)
     if len(counts) < 2 or counts.min() < FEWEST_IN_GROUP:
         return None
