@@ -1,5 +1,6 @@
 """Strict by default: shapes are checked, promotions are errors, keys come from test names."""
 
+import gc
 import os
 import zlib
 from pathlib import Path
@@ -10,7 +11,11 @@ os.environ.setdefault("JAX_PLATFORMS", "cpu")
 # the next run: a fit of seconds is mostly compilation.
 _CACHE = Path(__file__).parents[1] / ".pytest_cache" / "jax"
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(_CACHE))
-os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.05")
+# Small programs, too: reading one takes a third of the time to compile it.
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
+# One worker per core: threads that wait for work spin, and take the cores from one another.
+for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+    os.environ.setdefault(_name, "1")
 # Programs of tests are small and run few times: optimising them takes longer than running them.
 _FLAGS = os.environ.get("XLA_FLAGS", "")
 os.environ["XLA_FLAGS"] = f"--xla_backend_optimization_level=0 {_FLAGS}".strip()
@@ -39,6 +44,9 @@ from tests import scheduling  # noqa: E402
 
 # Tests train a few networks at a time; a batch filled up with copies to hundreds is for real data.
 crossfit._ROOM_ON_CPU = 50_000
+
+# Tracing makes many objects and little garbage, and JAX adds to the cost of every collection.
+gc.set_threshold(50_000, 20, 50)
 
 jax.config.update("jax_numpy_rank_promotion", "raise")
 jax.config.update("jax_numpy_dtype_promotion", "strict")

@@ -23,11 +23,10 @@ from bayesdag.methods.dds import DDS
 from bayesdag.methods.dibs import DiBS
 from bayesdag.runs.checkpoint import Checkpoint
 from bayesdag.scores._neural import crossfit
-from bayesdag.scores.neural import NeuralScore
+from tests.toys import NETWORK_ROWS, SMALL_NETWORKS
 
-TINY_SCORE = NeuralScore(width=2, num_folds=2, num_starts=1, rough_steps=2, fine_steps=2)
 NEURAL = Collapsed(
-    score=TINY_SCORE,
+    score=SMALL_NETWORKS,
     num_chains=2,
     num_warmup=10,
     num_samples=30,
@@ -37,17 +36,17 @@ NEURAL = Collapsed(
     max_candidates=3,
     max_rounds=2,
 )
-ONE_NOISE_MODEL = replace(NEURAL, score=replace(TINY_SCORE, average_noise_models=False))
+ONE_NOISE_MODEL = replace(NEURAL, score=replace(SMALL_NETWORKS, average_noise_models=False))
 LINEAR = Collapsed(num_chains=2, num_warmup=20, num_samples=40, num_ladders=2, num_starts=8)
 
 
 def curved_frame() -> pd.DataFrame:
     rng = np.random.default_rng(0)
-    a, e = rng.normal(size=(2, 80))
-    b = np.sin(2 * a) + 0.3 * rng.normal(size=80)
-    c = a * b + 0.3 * rng.normal(size=80)
-    d = np.abs(c) + e + 0.2 * rng.normal(size=80)
-    return pd.DataFrame({"a": a, "b": b, "c": c, "d": d, "e": e})
+    a, e = rng.normal(size=(2, NETWORK_ROWS))
+    b = np.sin(2 * a) + 0.3 * rng.normal(size=NETWORK_ROWS)
+    c = a * b + 0.3 * rng.normal(size=NETWORK_ROWS)
+    d = np.abs(c) + e + 0.2 * rng.normal(size=NETWORK_ROWS)
+    return pd.DataFrame({"a": a, "b": b, "c": c, "d": d})
 
 
 def wide_frame(num_columns: int = 60) -> pd.DataFrame:

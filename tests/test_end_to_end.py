@@ -11,8 +11,7 @@ from bayesdag.methods.auto import Auto
 from bayesdag.methods.collapsed import Collapsed
 from bayesdag.posterior import Posterior
 from bayesdag.scores.neural import NeuralScore
-
-SMALL = NeuralScore(width=4, num_folds=2, num_starts=2, rough_steps=8, fine_steps=6)
+from tests.toys import NETWORK_ROWS, SMALL_NETWORKS
 
 
 def small_auto() -> Auto:
@@ -20,7 +19,7 @@ def small_auto() -> Auto:
     quick = Auto.PRESETS["quick"]
     inside = {field.name: getattr(quick, field.name) for field in dataclasses.fields(quick)}
     neural = {
-        name: dataclasses.replace(method, score=SMALL, num_samples=50)
+        name: dataclasses.replace(method, score=SMALL_NETWORKS, num_samples=50)
         for name, method in inside.items()
         if isinstance(method, Collapsed) and isinstance(method.score, NeuralScore)
     }
@@ -31,9 +30,11 @@ def small_auto() -> Auto:
 def nonlinear_rows() -> pd.DataFrame:
     """dose -> response along a parabola, which no function of the response explains."""
     rng = np.random.default_rng(0)
-    dose = rng.uniform(-2, 2, 150)
-    response = dose**2 + 0.2 * rng.normal(size=150)
-    return pd.DataFrame({"response": response, "dose": dose, "other": rng.normal(size=150)})
+    dose = rng.uniform(-2, 2, NETWORK_ROWS)
+    response = dose**2 + 0.2 * rng.normal(size=NETWORK_ROWS)
+    return pd.DataFrame(
+        {"response": response, "dose": dose, "other": rng.normal(size=NETWORK_ROWS)}
+    )
 
 
 @pytest.fixture(scope="module")

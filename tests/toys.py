@@ -6,11 +6,17 @@ import numpy as np
 import pandas as pd
 
 from bayesdag import plugins
+from bayesdag.scores.neural import NeuralScore
 
 NAMES = ("rain", "soil", "crop", "price")
 # rain -> soil -> crop -> price, and rain -> crop.
 TRUTH = np.array([[0, 1, 1, 0], [0, 0, 1, 0], [0, 0, 0, 1], [0, 0, 0, 0]], dtype=np.int8)
 WEIGHTS = np.array([[0, 1.2, -0.8, 0], [0, 0, 1.0, 0], [0, 0, 0, 0.9], [0, 0, 0, 0]])
+
+# Every test that trains networks takes these settings and this number of rows (and at most eight
+# columns and four parents), so that one compiled program serves them all.
+SMALL_NETWORKS = NeuralScore(width=3, num_folds=2, num_starts=2, rough_steps=6, fine_steps=6)
+NETWORK_ROWS = 240
 
 
 def toy_frame(num_rows: int = 300, seed: int = 0) -> pd.DataFrame:
@@ -29,4 +35,6 @@ def quick(name: str):
     fewer = {"num_chains": 16} if getattr(found, "num_chains", 0) > 16 else {}
     if name in ("bootstrap_ges", "cam"):
         fewer["num_samples"] = 15
+    if name in ("bcd", "dibs"):
+        fewer["num_steps"] = 150
     return dataclasses.replace(found, **fewer)

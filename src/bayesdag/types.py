@@ -16,8 +16,10 @@ from jaxtyping import Bool, Float, Int, Int8, PRNGKeyArray, Shaped
 Key = PRNGKeyArray
 Keys = jaxtyping.Key[JaxArray, " k"]  # one for each of several data sets
 Array = JaxArray | np.ndarray
-Params = Any  # a pytree of arrays: unknowns are never hidden in objects
+Pytree = Any  # of arrays: states, contexts, carries, results
+Params = Pytree  # unknowns are never hidden in objects
 PlainData = dict[str, Any]  # what JSON can hold: provenance, settings, summaries
+Facts = Mapping[str, Any]  # plain data that is read only
 
 Graph = Shaped[Array, "d d"]
 Graphs = Shaped[Array, "*batch d d"]
@@ -47,19 +49,19 @@ class ExactDependence(Enum):
 class Relaxation(Protocol):
     """Supplies the gradient of an order: `order[i, j] ≈ step(p_i - p_j)`."""
 
-    def init(self, d: int) -> Any:
+    def init(self, d: int) -> Pytree:
         """Carry handed from one call to the next (Sinkhorn keeps its duals here)."""
         ...
 
-    def __call__(self, key: Key, potentials: Potentials, carry: Any) -> tuple[Graph, Any]:
+    def __call__(self, key: Key, potentials: Potentials, carry: Pytree) -> tuple[Graph, Pytree]:
         """The hard order with the gradient of a soft one, and the new carry."""
         ...
 
-    def relaxed(self, potentials: Potentials, carry: Any) -> tuple[Graph, Any]:
+    def relaxed(self, potentials: Potentials, carry: Pytree) -> tuple[Graph, Pytree]:
         """The soft order itself, and the new carry."""
         ...
 
-    def permutation(self, potentials: Potentials, carry: Any) -> tuple[Graph, Any] | None:
+    def permutation(self, potentials: Potentials, carry: Pytree) -> tuple[Graph, Pytree] | None:
         """The hard rank matrix with the gradient of a soft one; None where there is none."""
         ...
 
@@ -76,7 +78,7 @@ class Mechanism(Protocol):
         """Means of all variables at once; column j depends on x only through graph[:, j]."""
         ...
 
-    def node(self, params: Params, x: Rows, parents: Shaped[Array, " d"], i: Any) -> Array:
+    def node(self, params: Params, x: Rows, parents: Shaped[Array, " d"], i: Array) -> Array:
         """Mean of variable `i` alone, so that ancestral sampling costs one pass, not d."""
         ...
 
@@ -85,7 +87,7 @@ class Mechanism(Protocol):
 class Heteroscedastic(Protocol):
     """A mechanism whose parents decide the scale of the noise, too."""
 
-    def node_scale(self, params: Params, x: Rows, parents: Shaped[Array, " d"], i: Any) -> Array:
+    def node_scale(self, params: Params, x: Rows, parents: Shaped[Array, " d"], i: Array) -> Array:
         """Factor of the noise of variable `i` in every row."""
         ...
 
@@ -94,15 +96,15 @@ class Heteroscedastic(Protocol):
 class PostNonlinear(Protocol):
     """A mechanism whose targets may be monotone functions of a sum: h(x) = mean + noise."""
 
-    def warp(self, params: Params, x: Array, i: Any) -> Array:
+    def warp(self, params: Params, x: Array, i: Array) -> Array:
         """h of variable `i`, value by value."""
         ...
 
-    def unwarp(self, params: Params, z: Array, i: Any) -> Array:
+    def unwarp(self, params: Params, z: Array, i: Array) -> Array:
         """Inverse of `warp`."""
         ...
 
-    def log_slope(self, params: Params, x: Array, i: Any) -> Array:
+    def log_slope(self, params: Params, x: Array, i: Array) -> Array:
         """log h' of variable `i`, value by value."""
         ...
 
@@ -136,11 +138,13 @@ class Sampler(Protocol):
         """Square root of the temperature of the target."""
         ...
 
-    def init(self, position: Params) -> Any:
+    def init(self, position: Params) -> Pytree:
         """State that starts at `position`."""
         ...
 
-    def step(self, key: Key, state: Any, grad: Params, grad_variance: Params | None = None) -> Any:
+    def step(
+        self, key: Key, state: Pytree, grad: Params, grad_variance: Params | None = None
+    ) -> Pytree:
         """State after one update.
 
         Args:
@@ -149,7 +153,7 @@ class Sampler(Protocol):
         """
         ...
 
-    def clipped_share(self, state: Any) -> Array:
+    def clipped_share(self, state: Pytree) -> Array:
         """Fraction of coordinates where mini-batches alone are noisier than the target."""
         ...
 
@@ -202,11 +206,13 @@ class StructurePrior(Protocol):
 class Score(Protocol):
     """A local log marginal likelihood, and the functions behind it."""
 
-    def prepare(self, data: Any) -> Any:
+    def prepare(self, data: Any) -> Pytree:
         """Sufficient statistics of a Dataset."""
         ...
 
-    def log_evidence(self, stats: Any, node: int, parents: ParentSets) -> Float[np.ndarray, " m"]:
+    def log_evidence(
+        self, stats: Pytree, node: int, parents: ParentSets
+    ) -> Float[np.ndarray, " m"]:
         """log p(x_node | x_parents) with the function integrated out, for m parent sets."""
         ...
 
@@ -214,7 +220,7 @@ class Score(Protocol):
         """The SCM whose parameters `draw` returns."""
         ...
 
-    def draw(self, key: Key, stats: Any, graphs: Shaped[np.ndarray, "s d d"]) -> Params:
+    def draw(self, key: Key, stats: Pytree, graphs: Shaped[np.ndarray, "s d d"]) -> Params:
         """One draw of the parameters for each graph; every leaf has leading dimension s."""
         ...
 
@@ -227,37 +233,37 @@ class ExpensiveScore(Protocol):
     statistics it prepares hold what it has trained.
     """
 
-    def prepare(self, data: Any, recorder: Any = None) -> Any:
+    def prepare(self, data: Any, recorder: "Recorder | None" = None) -> Pytree:
         """Statistics of a Dataset; what is trained is recalled from the recorder's journal."""
         ...
 
     def log_evidence_of_families(
-        self, stats: Any, nodes: Int[np.ndarray, " m"], parents: ParentSets
+        self, stats: Pytree, nodes: Int[np.ndarray, " m"], parents: ParentSets
     ) -> Float[np.ndarray, " m"]:
         """Log evidence of node m with parents m: the more at once, the better."""
         ...
 
     def approximate_gain(
-        self, stats: Any, nodes: Int[np.ndarray, " b"], parents: Bool[np.ndarray, "b d"]
+        self, stats: Pytree, nodes: Int[np.ndarray, " b"], parents: Bool[np.ndarray, "b d"]
     ) -> Float[np.ndarray, "b d"]:
         """Roughly what variable j adds to the log evidence of node b with parents b."""
         ...
 
-    def surrogate(self, stats: Any) -> tuple[Any, Any]:
+    def surrogate(self, stats: Pytree) -> tuple[Any, Any]:
         """A score of the same rows that costs little, and its statistics: where to begin."""
         ...
 
     def queue_retraining(
-        self, stats: Any, nodes: Int[np.ndarray, " b"], parents: Bool[np.ndarray, "b d"]
+        self, stats: Pytree, nodes: Int[np.ndarray, " b"], parents: Bool[np.ndarray, "b d"]
     ) -> None:
         """Queue all sets with one parent less than these, to be trained again."""
         ...
 
-    def retrain_queued(self, stats: Any) -> bool:
+    def retrain_queued(self, stats: Pytree) -> bool:
         """Train what is queued; whether any score has changed since the last time."""
         ...
 
-    def power(self, stats: Any) -> float:
+    def power(self, stats: Pytree) -> float:
         """To which it raises the evidence, because it is not exact."""
         ...
 
@@ -280,7 +286,7 @@ class WeighsFunctions(Protocol):
     """A score that averages over classes of functions, and can say how much each counts."""
 
     def function_weights(
-        self, stats: Any, graphs: Shaped[np.ndarray, "s d d"]
+        self, stats: Pytree, graphs: Shaped[np.ndarray, "s d d"]
     ) -> dict[str, Float[np.ndarray, " d"]]:
         """By class in words: its probability for every variable, averaged over graphs."""
         ...
@@ -304,11 +310,11 @@ class Coarsened(Protocol):
 class Monitor(Protocol):
     """Watches a long run: shows progress, may stop it."""
 
-    def resume(self, template: Any) -> Any | None:
+    def resume(self, template: Pytree) -> Pytree | None:
         """State that an interrupted run left, in the structure of `template`, or None."""
         ...
 
-    def chunk(self, step: int, total: int, state: Any, stats: dict[str, float]) -> None:
+    def chunk(self, step: int, total: int, state: Pytree, stats: dict[str, float]) -> None:
         """Called after each chunk of steps, with everything needed to go on from here."""
         ...
 
@@ -381,11 +387,11 @@ class Recorder(Protocol):
         """Keep a state on the way to a result, if it is time; `make` is called only then."""
         ...
 
-    def resume(self, template: Any) -> Any | None:
+    def resume(self, template: Pytree) -> Pytree | None:
         """The last state of this scope's chains, in the structure of `template`, or None."""
         ...
 
-    def chunk(self, step: int, total: int, state: Any, stats: dict[str, float]) -> None:
+    def chunk(self, step: int, total: int, state: Pytree, stats: dict[str, float]) -> None:
         """Called after each chunk of steps, with everything needed to go on from here."""
         ...
 

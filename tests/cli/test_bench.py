@@ -3,20 +3,17 @@
 import json
 
 from bayesdag.bench import Cell, Store
-from tests.cli.test_fit import bayesdag
+from tests.cli.conftest import answer
 
 
-def test_bench_lists_the_suites(tmp_path):
-    done = bayesdag("bench", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert "nonlinear" in done.stdout
-    assert "Nonlinear data: who finds the graph" in done.stdout
+def test_bench_lists_the_suites(tmp_path, command_in):
+    shown = answer(command_in(tmp_path), "bench")
+    assert "nonlinear" in shown
+    assert "Nonlinear data: who finds the graph" in shown
 
 
-def test_bench_refuses_unknown_suites_and_methods_and_writes_nothing(
-    tmp_path, monkeypatch, command
-):
-    monkeypatch.chdir(tmp_path)
+def test_bench_refuses_unknown_suites_and_methods_and_writes_nothing(tmp_path, command_in):
+    command = command_in(tmp_path)
     code, _, stderr = command("bench", "linaer")
     assert code == 2
     assert "no suite is called 'linaer'; there are: additive_kinds, " in stderr
@@ -26,19 +23,17 @@ def test_bench_refuses_unknown_suites_and_methods_and_writes_nothing(
     assert list(tmp_path.rglob("*.json")) == []
 
 
-def test_bench_runs_what_is_missing_and_writes_the_tables(tmp_path):
+def test_bench_runs_what_is_missing_and_writes_the_tables(tmp_path, command_in):
+    command = command_in(tmp_path)
     arguments = ("bench", "speed", "--part", "start", "--out", "found")
-    first = bayesdag(*arguments, cwd=tmp_path)
-    assert first.returncode == 0, first.stderr
-    assert "bayesdag --help, seed 900: seconds" in first.stdout
+    assert "bayesdag --help, seed 900: seconds" in answer(command, *arguments)
     page = (tmp_path / "found" / "speed.md").read_text()
     assert "| bayesdag --help | 1 |" in page
-    again = bayesdag(*arguments, cwd=tmp_path)
-    assert "seed 900" not in again.stdout
+    assert "seed 900" not in answer(command, *arguments)
     assert (tmp_path / "found" / "speed.md").read_text() == page
 
 
-def test_bench_reliability_shows_the_cells_of_the_suites_it_collects(tmp_path):
+def test_bench_reliability_shows_the_cells_of_the_suites_it_collects(tmp_path, command_in):
     curve = [[0.0, 0.0, 0.0]] * 5 + [[10.0, 9.8, 7.0]]
     method = {"plugin": "methods/collapsed", "score": {"plugin": "scores/bge"}}
     for name in ("rounded", "selection"):
@@ -53,8 +48,7 @@ def test_bench_reliability_shows_the_cells_of_the_suites_it_collects(tmp_path):
             )
         )
     arguments = ("bench", "reliability", "--tables-only", "--out", "found")
-    done = bayesdag(*arguments, "--reliability-table", "table.json", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    answer(command_in(tmp_path), *arguments, "--reliability-table", "table.json")
     page = (tmp_path / "found" / "reliability.md").read_text()
     assert "## Edges with p ≥ .95 by misfit, figures" in page
     assert "| collapsed, BGe | 0.05–0.20 | 1 | 0.70 (0.40–0.89; 7 of 10) |" in page

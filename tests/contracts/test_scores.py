@@ -11,9 +11,10 @@ from scipy.special import logsumexp
 from bayesdag import plugins
 from bayesdag.data import Dataset, Scaling
 from bayesdag.types import Score
+from tests.toys import NETWORK_ROWS, SMALL_NETWORKS
 
 # Settings that keep a trained score to seconds.
-SMALL = {"neural": {"width": 3, "num_folds": 2, "num_starts": 2, "rough_steps": 6, "fine_steps": 6}}
+SMALL = {"neural": vars(SMALL_NETWORKS)}
 # Trained by a random start: its evidence is known up to the spread between starts, and its
 # parameters are drawn around the trained ones.
 TRAINED = frozenset({"neural"})
@@ -25,10 +26,10 @@ every_score = pytest.mark.parametrize("name", plugins.names("scores"))
 
 
 def build(name, **settings):
-    return plugins.load("scores", name)(**SMALL.get(name, {}), **settings)
+    return plugins.load("scores", name)(**(SMALL.get(name, {}) | settings))
 
 
-def rows(num_rows=120, seed=0):
+def rows(num_rows=NETWORK_ROWS, seed=0):
     """Linear rows of GRAPH in unit scale."""
     rng = np.random.default_rng(seed)
     x = rng.normal(size=(num_rows, 4))
@@ -86,7 +87,7 @@ def test_relabelling_the_columns_leaves_the_evidence(name):
 
 @every_score
 def test_cells_that_were_set_do_not_count_for_their_node_but_do_for_its_children(name):
-    values, mask = rows(), np.zeros((120, 4), dtype=bool)
+    values, mask = rows(), np.zeros((NETWORK_ROWS, 4), dtype=bool)
     mask[:60, 1] = True
     changed = values.copy()
     changed[:60, 1] = np.random.default_rng(1).normal(3.0, 2.0, 60)

@@ -143,7 +143,7 @@ FIT = """
 import functools, pathlib, sys
 import bayesdag.fitting
 from bayesdag import fit
-from bayesdag.monitors import Checkpoint
+from bayesdag.runs.checkpoint import Checkpoint
 from tests.methods.test_bayesdag import TINY
 from tests.toys import toy_frame
 import dataclasses

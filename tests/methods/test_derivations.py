@@ -18,9 +18,8 @@ from bayesdag.methods.bagged import Bagged
 from bayesdag.methods.collapsed import Collapsed
 from bayesdag.methods.exact import Exact
 from bayesdag.scores.linear_gaussian import LinearGaussian
-from bayesdag.scores.neural import NeuralScore
 from tests.tables import EXACT
-from tests.toys import toy_frame
+from tests.toys import NETWORK_ROWS, SMALL_NETWORKS, toy_frame
 
 pytestmark = pytest.mark.filterwarnings("ignore::bayesdag.errors.BayesdagWarning")
 SMALL = Collapsed(num_chains=2, num_warmup=30, num_ladders=4, num_starts=2, num_samples=200)
@@ -30,9 +29,7 @@ METHODS = {
     "collapsed": SMALL,
     "auto": dataclasses.replace(Auto.PRESETS["quick"], exact=Exact(num_samples=100)),
 }
-NEURAL = NeuralScore(
-    width=3, num_folds=2, num_starts=1, rough_steps=3, fine_steps=2, average_noise_models=False
-)
+NEURAL = dataclasses.replace(SMALL_NETWORKS, average_noise_models=False)
 
 
 def table(name="sum", num_rows=60, seed=0) -> tuple[pd.DataFrame, list[str]]:
@@ -59,7 +56,7 @@ def test_no_arrow_between_columns_that_determine_one_another_is_sure(name, metho
 
 
 def test_learned_functions_are_as_unsure():
-    frame, members = table("sum")
+    frame, members = table("sum", NETWORK_ROWS)
     method = dataclasses.replace(SMALL, score=NEURAL, num_samples=20, max_rounds=1)
     unsure(fit(frame, method), members)
 

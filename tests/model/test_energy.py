@@ -13,6 +13,17 @@ from bayesdag.model.priors.uniform import Uniform
 
 ENERGY = Energy(Linear(intercept=False), Gaussian(), Uniform())
 NO_BELIEFS = jnp.zeros((3, 3))
+# Compiled as wholes: step by step they would be many small programs.
+data_energy = jax.jit(ENERGY.data)
+
+
+def data_gradient(graph, params, batch, wanted):
+    """With the scale of the batch compiled in: whether its noise is measured depends on it."""
+
+    def of(graph, params, x, counted):
+        return ENERGY.data_gradient(graph, params, batch._replace(x=x, counted=counted), wanted)
+
+    return jax.jit(of)(graph, params, batch.x, batch.counted)
 
 
 @pytest.fixture
@@ -34,21 +45,21 @@ def batch_of(x, num_tiles, scale=1.0, sampling=0.0):
 
 
 def test_the_scale_of_a_mini_batch_lives_in_the_energy(params, graph, key):
-    x = jax.random.normal(key, (12, 3))
-    whole = ENERGY.data(graph, params, batch_of(x, 1))
-    parts = [ENERGY.data(graph, params, batch_of(x[k : k + 4], 1, scale=3.0)) for k in (0, 4, 8)]
+    x = np.asarray(jax.random.normal(key, (12, 3)))
+    whole = data_energy(graph, params, batch_of(x, 1))
+    parts = [data_energy(graph, params, batch_of(x[k : k + 4], 1, scale=3.0)) for k in (0, 4, 8)]
     assert float(sum(parts)) / 3 == pytest.approx(float(whole), rel=1e-5)
 
 
 def test_the_gradient_does_not_depend_on_the_tiles(params, graph, key):
-    x = jax.random.normal(key, (12, 3))
+    x = np.asarray(jax.random.normal(key, (12, 3)))
     wanted = ("mechanism", "noise")
-    one = ENERGY.data_gradient(graph, params, batch_of(x, 1), wanted)
-    many = ENERGY.data_gradient(graph, params, batch_of(x, 4), wanted)
+    one = data_gradient(graph, params, batch_of(x, 1), wanted)
+    many = data_gradient(graph, params, batch_of(x, 4), wanted)
     np.testing.assert_allclose(one.graph.sum(axis=0), many.graph.sum(axis=0), rtol=1e-4)
     for a, b in zip(jax.tree.leaves(one.params), jax.tree.leaves(many.params), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)
-    direct = jax.grad(lambda g: ENERGY.data(g, params, batch_of(x, 1)))(graph)
+    direct = jax.jit(jax.grad(ENERGY.data))(graph, params, batch_of(x, 1))
     np.testing.assert_allclose(one.graph[0], direct, rtol=1e-4, atol=1e-5)
 
 
@@ -56,7 +67,7 @@ def test_cells_that_were_set_do_not_count(params, graph, key):
     x = jax.random.normal(key, (4, 3))
     batch = batch_of(x, 1)
     masked = batch._replace(counted=jnp.asarray(batch.counted).at[0, :, 1].set(0.0))
-    slope = ENERGY.data_gradient(graph, params, masked, ("mechanism",))
+    slope = data_gradient(graph, params, masked, ("mechanism",))
     assert (np.asarray(slope.params["mechanism"]["weights"])[:, 1] == 0).all()
 
 
@@ -84,23 +95,25 @@ def test_the_variance_of_a_sum_is_that_of_its_terms():
 def test_every_edge_costs_what_is_said(graph):
     priced = Energy(Linear(), Gaussian(), Uniform(), sparsity=7.0)
     fewer = graph.at[1, 2].set(0.0)
-    difference = priced.structure(graph, NO_BELIEFS) - priced.structure(fewer, NO_BELIEFS)
+    cost = jax.jit(priced.structure)
+    difference = cost(graph, NO_BELIEFS) - cost(fewer, NO_BELIEFS)
     assert float(difference) == pytest.approx(7.0, abs=1e-4)
 
 
 def test_the_published_cost_has_no_slope_where_an_edge_is_absent(graph):
     priced = Energy(Linear(), Gaussian(), Uniform(), sparsity=7.0, free_absence=True)
-    slope = jax.grad(lambda g: priced.structure(g, NO_BELIEFS))(graph)
+    slope = jax.jit(jax.grad(priced.structure))(graph, NO_BELIEFS)
     np.testing.assert_allclose(slope, 7.0 * graph, atol=1e-4)
 
 
 def test_an_edge_of_a_density_costs_its_log_odds(graph):
     sparse = Energy(Linear(), Gaussian(), ErdosRenyi(probability=0.2))
-    slope = jax.grad(lambda g: sparse.structure(g, NO_BELIEFS))(graph)
+    slope = jax.jit(jax.grad(sparse.structure))(graph, NO_BELIEFS)
     np.testing.assert_allclose(slope, np.log(0.8 / 0.2), rtol=1e-4)
 
 
 def test_a_belief_pays_for_its_edge(graph):
     odds = NO_BELIEFS.at[0, 1].set(2.0)
-    change = ENERGY.structure(graph, odds) - ENERGY.structure(graph, NO_BELIEFS)
+    cost = jax.jit(ENERGY.structure)
+    change = cost(graph, odds) - cost(graph, NO_BELIEFS)
     assert float(change) == pytest.approx(-2.0, abs=1e-5)

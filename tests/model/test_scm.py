@@ -29,25 +29,30 @@ MEAN = (BIAS @ SOLVE) * SCALE + SHIFT
 COVARIANCE = (SOLVE.T * SIGMA**2) @ SOLVE * np.outer(SCALE, SCALE)
 
 
+# Compiled as wholes: step by step they would be many small programs.
+log_prob, abduct = jax.jit(MODEL.log_prob), jax.jit(MODEL.abduct)
+draw = jax.jit(MODEL.sample, static_argnums=3)
+
+
 def sample(key, num_rows, do_mask=NOTHING, do_values=None):
-    values = jnp.zeros((num_rows, 4)) if do_values is None else do_values
-    return np.asarray(MODEL.sample(PARAMS, key, GRAPH, num_rows, do_mask, values), dtype=float)
+    values = np.zeros((num_rows, 4), np.float32) if do_values is None else do_values
+    return np.asarray(draw(PARAMS, key, GRAPH, num_rows, do_mask, values), dtype=float)
 
 
 def test_density_of_rows_is_that_of_the_implied_gaussian(key):
     x = sample(key, 20)
     expected = stats.multivariate_normal(MEAN, COVARIANCE).logpdf(x)
-    found = MODEL.log_prob(PARAMS, GRAPH, jnp.asarray(x), jnp.zeros((20, 4), dtype=bool))
+    found = log_prob(PARAMS, GRAPH, jnp.asarray(x), jnp.zeros((20, 4), dtype=bool))
     np.testing.assert_allclose(found, expected, rtol=2e-4)
 
 
 def test_a_cell_that_was_set_adds_nothing_to_the_density(key):
     x = jnp.asarray(sample(key, 5))
     mask = np.zeros((5, 4), dtype=bool)
-    whole = MODEL.log_prob(PARAMS, GRAPH, x, jnp.asarray(mask))
+    whole = log_prob(PARAMS, GRAPH, x, jnp.asarray(mask))
     mask[:, 2] = True
-    without = MODEL.log_prob(PARAMS, GRAPH, x, jnp.asarray(mask))
-    residual = MODEL.abduct(PARAMS, GRAPH, x)[:, 2]
+    without = log_prob(PARAMS, GRAPH, x, jnp.asarray(mask))
+    residual = np.asarray(abduct(PARAMS, GRAPH, x))[:, 2]
     term = stats.norm(0, SIGMA[2]).logpdf(residual) - np.log(SCALE[2])  # pyright: ignore[reportAttributeAccessIssue]
     np.testing.assert_allclose(np.asarray(whole) - np.asarray(without), term, atol=2e-4)
 
@@ -75,8 +80,8 @@ def test_an_intervention_moves_descendants_by_the_total_effect_and_nothing_else(
 
 def test_abduction_then_prediction_gives_the_rows_back(key):
     x = jnp.asarray(sample(key, 10))
-    residuals = MODEL.abduct(PARAMS, GRAPH, x)
-    again = MODEL.predict(PARAMS, GRAPH, residuals, NOTHING, jnp.zeros((10, 4)))
+    residuals = abduct(PARAMS, GRAPH, x)
+    again = jax.jit(MODEL.predict)(PARAMS, GRAPH, residuals, NOTHING, jnp.zeros((10, 4)))
     np.testing.assert_allclose(again, x, rtol=1e-4, atol=1e-3)
 
 
@@ -90,8 +95,8 @@ def test_the_order_of_the_columns_does_not_matter(key, order):
     model = SCM(Linear(), Gaussian(), Scaling(SHIFT[place], SCALE[place]))
     residuals = jax.random.normal(key, (6, 4))
     values = jnp.zeros((6, 4))
-    straight = MODEL.predict(PARAMS, GRAPH, residuals, NOTHING, values)
-    shuffled = model.predict(
+    straight = jax.jit(MODEL.predict)(PARAMS, GRAPH, residuals, NOTHING, values)
+    shuffled = jax.jit(model.predict)(
         moved, GRAPH[np.ix_(place, place)], residuals[:, place], NOTHING, values
     )
     np.testing.assert_allclose(shuffled, straight[:, place], rtol=1e-5, atol=1e-4)

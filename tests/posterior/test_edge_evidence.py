@@ -1,5 +1,7 @@
 """Edges that every draw has are ranked by the likelihood that is lost without them."""
 
+import dataclasses
+
 import jax
 import numpy as np
 import pytest
@@ -8,6 +10,7 @@ import bayesdag
 from bayesdag.data import Dataset
 from bayesdag.posterior import edge_evidence, graph_queries
 from tests.posteriors import linear
+from tests.toys import quick, toy_frame
 
 
 def table(rng: np.random.Generator, num_rows: int) -> Dataset:
@@ -80,12 +83,11 @@ def test_rows_in_which_the_effect_was_set_do_not_count(seed):
 
 
 def test_learned_functions_have_evidence_too():
-    rng = np.random.default_rng(3)
-    x = rng.normal(size=(200, 2))
-    rows = np.column_stack([x, np.sin(2 * x[:, 0]) + 0.2 * rng.normal(size=200)])
-    posterior = bayesdag.fit(rows, "bayesdag", preset="quick", num_warmup=5, num_samples=4)
+    # The program of the contracts of methods, which need not be compiled again.
+    method = dataclasses.replace(quick("bayesdag"), num_warmup=5)
+    posterior = bayesdag.fit(toy_frame(), method)
     edges = np.argwhere(posterior.graphs.any(axis=(0, 1)))
-    counted = np.full(len(edges), 200.0)
+    counted = np.full(len(edges), 300.0)
     found = edge_evidence.lost_log_likelihood(
         jax.random.key(0), posterior._ensemble, edges, counted
     )

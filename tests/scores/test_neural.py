@@ -1,5 +1,7 @@
 """The learned score: evidence by hand, what counts, what is remembered, what is drawn."""
 
+import dataclasses
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -25,12 +27,13 @@ from bayesdag.scores._neural import (
 from bayesdag.scores._neural.function_classes import FunctionClass
 from bayesdag.scores._neural.noise_forms import NoiseForm
 from bayesdag.scores.neural import NeuralScore
+from tests.toys import NETWORK_ROWS, SMALL_NETWORKS
 
-SCORE = NeuralScore(
-    width=3, num_folds=2, num_starts=2, rough_steps=6, fine_steps=6, trusted_rows=np.inf
-)
+SCORE = dataclasses.replace(SMALL_NETWORKS, trusted_rows=np.inf)
 NAMES = ("a", "b", "c", "d")
-NUM_ROWS = 240
+NUM_ROWS = NETWORK_ROWS
+log_prob = jax.jit(SkewedStudentT().log_prob)
+sample_noise = jax.jit(SkewedStudentT().sample, static_argnums=2)
 
 
 def kinked_rows(seed=0, heavy=False):
@@ -264,15 +267,20 @@ def test_a_network_is_handed_on_to_a_larger_set_unchanged():
 def test_units_can_be_changed_and_changed_back(key):
     keys = jax.random.split(key, 3)
     x = jax.random.normal(keys[0], (50, 3)) @ jnp.array([[1.0, 2, 0], [0, 1, 0], [0, 0, 1]])
-    by = whitening.whitening(x, x[:, 0], jnp.ones(50), jnp.ones(3))
     fitted = network.Network(
         jax.random.normal(keys[1], (3, 4)), jnp.ones(4), jax.random.normal(keys[2], (8,))
     )
-    rows = whitening.whitened(by, x, x[:, 0], jnp.ones(50), jnp.ones(3))
-    there = whitening.in_engine_units(by, fitted)
-    expected = network.means(fitted, rows.inputs)
-    np.testing.assert_allclose(network.means(there, x), expected, rtol=1e-3, atol=1e-4)
-    back = whitening.in_whitened_units(by, there)
+
+    @jax.jit
+    def there_and_back(x, fitted):
+        by = whitening.whitening(x, x[:, 0], jnp.ones(50), jnp.ones(3))
+        rows = whitening.whitened(by, x, x[:, 0], jnp.ones(50), jnp.ones(3))
+        there = whitening.in_engine_units(by, fitted)
+        means = network.means(there, x), network.means(fitted, rows.inputs)
+        return *means, whitening.in_whitened_units(by, there)
+
+    found, expected, back = there_and_back(x, fitted)
+    np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-4)
     for one, other in zip(fitted, back, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-3, atol=1e-4)
 
@@ -371,10 +379,10 @@ def test_fewer_columns_than_places_do_not_count_a_parent_twice(key):
     data, graph = Dataset(x, ("a", "d", "c")), np.zeros((3, 3), dtype=np.int8)
     graph[0, 1] = 1
     params = SCORE.draw(key, SCORE.prepare(data), np.stack([graph] * 8))
-    model = SCORE.scm(data)
+    abduct = jax.jit(SCORE.scm(data).abduct)
     for s in range(8):
-        one = jax.tree.map(lambda leaf, s=s: jnp.asarray(leaf)[s], params)
-        residual = np.asarray(model.abduct(one, graph, x.astype(np.float32)))[:, 1]
+        one = jax.tree.map(lambda leaf, s=s: np.asarray(leaf)[s], params)
+        residual = np.asarray(abduct(one, graph, x.astype(np.float32)))[:, 1]
         assert residual.std() < 1.3 * np.exp(float(one["noise"]["log_scale"][1]))
 
 
@@ -392,29 +400,24 @@ def test_a_network_depends_on_its_parents_alone(key):
     params = mechanism.init(key, 4)
     graph = jnp.zeros((4, 4)).at[0, 3].set(1).at[1, 2].set(1)
     x = jax.random.normal(jax.random.fold_in(key, 1), (5, 4))
-    jacobian = jax.jacobian(lambda row: mechanism(params, row[None], graph)[0])(x[0])
+    jacobian = jax.jit(jax.jacobian(lambda row: mechanism(params, row[None], graph)[0]))(x[0])
     assert ((np.asarray(graph) != 0) >= (np.asarray(jacobian) != 0).T).all()
     assert np.asarray(jacobian)[3, 0] != 0
-    one = jnp.stack(
-        [mechanism.node(params, x, graph[:, i], jnp.asarray(i)) for i in range(4)], axis=1
-    )
-    np.testing.assert_allclose(mechanism(params, x, graph), one, rtol=1e-5)
+    node = jax.jit(mechanism.node)
+    one = np.stack([node(params, x, graph[:, i], jnp.asarray(i)) for i in range(4)], axis=1)
+    np.testing.assert_allclose(jax.jit(mechanism)(params, x, graph), one, rtol=1e-5)
 
 
 @pytest.mark.parametrize("degrees", [3.0, 5.0, 1000.0])
 def test_noise_without_a_skew_is_students_distribution(degrees, key):
     params = {"log_scale": jnp.log(jnp.array([2.0])), "log_degrees": jnp.log(jnp.array([degrees]))}
     x = np.linspace(-8, 8, 41)
-    density = np.asarray(SkewedStudentT().log_prob(params, jnp.asarray(x, jnp.float32)[:, None]))[
-        :, 0
-    ]
+    density = np.asarray(log_prob(params, jnp.asarray(x, jnp.float32)[:, None]))[:, 0]
     np.testing.assert_allclose(density, stats.t.logpdf(x, degrees, scale=2.0), atol=2e-4)
     grid = np.linspace(-400, 400, 200_001)
-    whole = np.exp(
-        np.asarray(SkewedStudentT().log_prob(params, jnp.asarray(grid, jnp.float32)[:, None]))
-    )
+    whole = np.exp(np.asarray(log_prob(params, jnp.asarray(grid, jnp.float32)[:, None])))
     assert integrate.trapezoid(whole[:, 0], grid) == pytest.approx(1, abs=1e-3)
-    drawn = np.asarray(SkewedStudentT().sample(params, key, (4000, 1)))[:, 0]
+    drawn = np.asarray(sample_noise(params, key, (4000, 1)))[:, 0]
     assert stats.kstest(drawn / 2, stats.t(degrees).cdf).pvalue > 1e-4
 
 
@@ -428,15 +431,13 @@ def test_skewed_noise_has_mean_zero_and_is_found(which, key):
     params = {name: jnp.log(jnp.array([value])) for name, value in shape.items()}
     params["log_scale"] = jnp.log(jnp.array([0.5]))
     grid = np.sinh(np.linspace(-9, 9, 20_001))
-    density = np.exp(
-        np.asarray(SkewedStudentT().log_prob(params, jnp.asarray(grid, jnp.float32)[:, None]))
-    )
+    density = np.exp(np.asarray(log_prob(params, jnp.asarray(grid, jnp.float32)[:, None])))
     assert integrate.trapezoid(density[:, 0], grid) == pytest.approx(1, abs=1e-3)
     assert integrate.trapezoid(density[:, 0] * grid, grid) == pytest.approx(0, abs=5e-3)
     told = noise_shape.log_density(jnp.asarray(grid, jnp.float32) / 0.5, jnp.asarray(which))
     np.testing.assert_allclose(np.exp(told) / 0.5, density[:, 0], atol=1e-4)
     cumulative = integrate.cumulative_trapezoid(density[:, 0], grid, initial=0)
-    drawn = np.asarray(SkewedStudentT().sample(params, key, (4000, 1)))[:, 0]
+    drawn = np.asarray(sample_noise(params, key, (4000, 1)))[:, 0]
     assert stats.kstest(drawn, lambda x: np.interp(x, grid, cumulative)).pvalue > 1e-4
     found = jax.jit(noise_shape.fit)(jnp.asarray(drawn), jnp.ones(4000))
     assert float(found.scale) == pytest.approx(0.5, rel=0.2)

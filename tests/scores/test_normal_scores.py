@@ -1,5 +1,6 @@
 """Normal scores: which columns have them, what they cost, and what they leave undecided."""
 
+import dataclasses
 from functools import partial
 
 import jax
@@ -10,14 +11,12 @@ from scipy import stats
 
 from bayesdag import read
 from bayesdag.scores._neural.normal_scores import normal_scores
-from bayesdag.scores.neural import NeuralScore
+from tests.toys import NETWORK_ROWS, SMALL_NETWORKS
 
 # A skewed column is warned about when it is read, which is not the matter here.
 pytestmark = pytest.mark.filterwarnings("ignore:column")
-NUM_ROWS = 300
-SCORE = NeuralScore(
-    width=3, num_folds=2, num_starts=2, rough_steps=6, fine_steps=6, trusted_rows=np.inf
-)
+NUM_ROWS = NETWORK_ROWS
+SCORE = dataclasses.replace(SMALL_NETWORKS, trusted_rows=np.inf)
 
 
 def margins(*columns, observed=None):
@@ -41,7 +40,7 @@ def test_a_bent_column_is_straightened_at_the_price_of_its_density(bend):
     assert found.warped.tolist() == [0]
     assert stats.shapiro(found.values[:, 0]).pvalue > 0.9
     # Σ log h' = log density of x over that of its normal score, here known but for the
-    # estimation of a density from 300 rows.
+    # estimation of a density from so few rows.
     slope = (stats.norm.logpdf(z) - stats.norm.logpdf(found.values[:, 0])).sum()
     steps = 1e-6
     slope -= np.log((bend(z + steps) - bend(z - steps)) / (2 * steps) * 3).sum()

@@ -8,7 +8,7 @@ memory is bounded by what is kept, and a checkpoint is the state.
 import time
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
@@ -17,7 +17,7 @@ from jaxtyping import Int, UInt8
 
 from bayesdag.errors import DivergenceError
 from bayesdag.runs.checkpoint import fingerprint, recorder_of
-from bayesdag.types import Array, Key, Keys, Monitor, Params, Recorder
+from bayesdag.types import Array, Key, Keys, Monitor, Params, Pytree, Recorder
 
 _SECONDS_PER_CHUNK = 2.0
 # On a GPU: trying out kernels of its own for every product takes XLA half of the time to
@@ -29,14 +29,16 @@ COMPILER = {"xla_gpu_enable_triton_gemm": False}
 class Kernel(Protocol):
     """Kernel of a run: hashable, so that equal kernels share compiled code."""
 
-    def step(self, key: Key | Keys, step: Array, state: Any, context: Any) -> tuple[Any, dict]:
+    def step(
+        self, key: Key | Keys, step: Array, state: Pytree, context: Pytree
+    ) -> tuple[Pytree, dict]:
         """The next state, and statistics of it with a trailing chain axis.
 
         `energy` must be among them: a value that is not finite stops the run.
         """
         ...
 
-    def keep(self, key: Key | Keys, state: Any, context: Any) -> Params:
+    def keep(self, key: Key | Keys, state: Pytree, context: Pytree) -> Params:
         """The draw a state stands for."""
         ...
 
@@ -74,7 +76,7 @@ class RunState(NamedTuple):
     """
 
     step: Int[Array, ""]
-    state: Any
+    state: Pytree
     draws: Params
     stats: dict[str, Array]
     broken: Int[Array, "*chains"]
@@ -84,8 +86,8 @@ class RunState(NamedTuple):
 def run(
     key: Key | Keys,
     kernel: Kernel,
-    state: Any,
-    context: Any,
+    state: Pytree,
+    context: Pytree,
     schedule: Schedule,
     monitor: Monitor | Recorder | None = None,
     until: int | None = None,
@@ -111,30 +113,33 @@ def run(
     while (done := int(progress.step)) < total:
         started = time.monotonic()
         stop = min(done + length, total)
-        progress = advance(key, kernel, progress, context, schedule, stop)
+        progress = advance(
+            key, kernel, progress, context, schedule.num_warmup, schedule.thinning, stop
+        )
         _refuse_broken(progress)
         recorder.chunk(stop, total, progress, _summary(progress.stats))
         length = _next_length(stop - done, time.monotonic() - started)
     return progress
 
 
-@partial(jax.jit, static_argnums=(1, 4), donate_argnums=(2,), compiler_options=COMPILER)
+@partial(jax.jit, static_argnums=1, donate_argnums=2, compiler_options=COMPILER)
 def advance(
     key: Key | Keys,
     kernel: Kernel,
     progress: RunState,
-    context: Any,
-    schedule: Schedule,
+    context: Pytree,
+    num_warmup: Int[Array, ""] | int,
+    thinning: Int[Array, ""] | int,
     until: Int[Array, ""] | int,
 ) -> RunState:
-    """Progress at step `until`; compiled once, whatever the number of steps."""
+    """Progress at step `until`; compiled once, whatever the numbers of steps."""
 
     def body(progress: RunState) -> RunState:
         key_step, key_keep = _keys(key, progress.step)
         state, stats = _step(key_step, kernel, progress.step, progress.state, context)
         # The slot of the current block is overwritten until the block's last step: a write
         # each step costs less than the copies a conditional write would cause.
-        slot = jnp.maximum(progress.step - schedule.num_warmup, 0) // schedule.thinning
+        slot = jnp.maximum(progress.step - num_warmup, 0) // thinning
         draws = jax.tree.map(
             lambda buffer, x: jax.lax.dynamic_update_index_in_dim(buffer, x, slot, 0),
             progress.draws,
@@ -148,13 +153,13 @@ def advance(
 
 
 @partial(jax.jit, static_argnums=1)
-def _step(key: Key | Keys, kernel: Kernel, step: Array, state: Any, context: Any) -> Any:
+def _step(key: Key | Keys, kernel: Kernel, step: Array, state: Pytree, context: Pytree) -> Pytree:
     """One step; compiled on its own so that it is traced once, for its shape and for the loop."""
     return kernel.step(key, step, state, context)
 
 
 def _begin(
-    key: Key | Keys, kernel: Kernel, state: Any, context: Any, schedule: Schedule
+    key: Key | Keys, kernel: Kernel, state: Pytree, context: Pytree, schedule: Schedule
 ) -> RunState:
     """An empty buffer in the shape of what the kernel keeps."""
     step = jnp.zeros((), jnp.int32)
