@@ -31,8 +31,8 @@ def quick(name: str):
     """A method that answers in seconds: its preset "quick" where it has one."""
     method = plugins.load("methods", name)
     found = getattr(method, "PRESETS", {}).get("quick") or method()
-    # Sixteen chains tell as much in a test as sixty-four, fifteen bootstrap samples as fifty.
-    fewer = {"num_chains": 16} if getattr(found, "num_chains", 0) > 16 else {}
+    # Eight chains tell as much in a test as sixty-four, fifteen bootstrap samples as fifty.
+    fewer = {"num_chains": 8} if getattr(found, "num_chains", 0) > 8 else {}
     if name in ("bootstrap_ges", "cam"):
         fewer["num_samples"] = 15
     if name in ("bcd", "dibs"):

@@ -175,7 +175,7 @@ def settings_of(method: Method, data: Dataset, said: Knowledge, seed: int) -> Pl
     }
 
 
-def _environments_of(data: Dataset) -> dict[str, Any]:
+def _environments_of(data: Dataset) -> PlainData:
     """What is assumed of where rows come from; nothing where nobody said it."""
     if not data.environment:
         return {}

@@ -43,7 +43,7 @@ class Calibration(NamedTuple):
 class Reliability(NamedTuple):
     """One entry for each bin that holds a pair: what was forecast, and what was true.
 
-    `low` and `high` are Wilson's 95 % interval for the observed share. It treats pairs as
+    `low` and `high` are Wilson's 95 % interval for the observed fraction. It treats pairs as
     independent, which pairs of one graph are not quite.
     """
 
@@ -118,15 +118,15 @@ def unknown_ancestors(truth: Truth, unknown: Unknown) -> Unknown:
 
 
 def base_rate(truth: Truth, unknown: Unknown = None) -> float:
-    """Share of true edges among the known entries; the best constant forecast."""
+    """Fraction of true edges among the known entries; the best constant forecast."""
     return _mean(pairs(np.zeros(truth.shape), truth, unknown)[1])
 
 
 def frequencies(graphs: Sample, weights: SampleWeights = None) -> Probabilities:
-    """Weighted share of the draws in which each entry is set."""
+    """Weighted fraction of the draws in which each entry is set."""
     # A matrix product would copy all draws to float64 first: 8 bytes for each of theirs.
-    shares = np.einsum("s,sij->ij", _checked(weights, len(graphs)), graphs, dtype=np.float64)
-    return np.minimum(shares, 1.0)
+    fractions = np.einsum("s,sij->ij", _checked(weights, len(graphs)), graphs, dtype=np.float64)
+    return np.minimum(fractions, 1.0)
 
 
 def shd(graphs: Shaped[np.ndarray, "*batch d d"], truth: Truth) -> Int[np.ndarray, "*batch"]:
@@ -250,8 +250,8 @@ def auroc(probabilities: Probabilities, truth: Truth, unknown: Unknown = None) -
 def auprc(probabilities: Probabilities, truth: Truth, unknown: Unknown = None) -> float:
     """Average precision: the precision at each threshold, weighted by the recall it adds.
 
-    Pairs of equal probability enter together, so a constant forecast scores the share of
-    true pairs. When none is true that share, 0, is the value for every forecast.
+    Pairs of equal probability enter together, so a constant forecast scores the fraction of
+    true pairs. When none is true that fraction, 0, is the value for every forecast.
     """
     forecast, true = pairs(probabilities, truth, unknown)
     if not true.any():
@@ -269,14 +269,14 @@ def brier(probabilities: Probabilities, truth: Truth, unknown: Unknown = None) -
 
 
 def brier_skill(probabilities: Probabilities, truth: Truth, unknown: Unknown = None) -> float:
-    """1 − Brier / Brier of the share of true pairs: 1 perfect, 0 no better than it.
+    """1 − Brier / Brier of the fraction of true pairs: 1 perfect, 0 no better than it.
 
-    When all pairs are true or none is, that share is itself perfect and nothing can beat
+    When all pairs are true or none is, that fraction is itself perfect and nothing can beat
     it: the value is then minus the Brier score.
     """
     score = brier(probabilities, truth, unknown)
-    share = _mean(pairs(probabilities, truth, unknown)[1])
-    reference = share * (1.0 - share)
+    fraction = _mean(pairs(probabilities, truth, unknown)[1])
+    reference = fraction * (1.0 - fraction)
     return 1.0 - score / reference if reference > 0 else -score
 
 
@@ -299,7 +299,7 @@ def log_score(
 def calibration_error(
     probabilities: Probabilities, truth: Truth, unknown: Unknown = None
 ) -> Calibration:
-    """Mean |forecast − share of true pairs| over nine bins of pairs with .05 < p < .95.
+    """Mean |forecast − fraction of true pairs| over nine bins of pairs with .05 < p < .95.
 
     Each bin of width .1 counts by its number of pairs. Surer pairs are left out: over all
     of them the empty graph would look calibrated. No pair in the band: error 0, count 0.
@@ -317,7 +317,7 @@ def calibration_error(
 def reliability(
     probabilities: Probabilities, truth: Truth, num_bins: int = 10, unknown: Unknown = None
 ) -> Reliability:
-    """Forecast and observed share in equal bins of [0, 1], with Wilson intervals.
+    """Forecast and observed fraction in equal bins of [0, 1], with Wilson intervals.
 
     Bins without a pair are left out; the last bin includes 1.
     """
@@ -337,10 +337,10 @@ def reliability(
 def wilson_interval(
     hits: Shaped[np.ndarray, "*shape"], counts: Shaped[np.ndarray, "*shape"], z: float = 1.959964
 ) -> tuple[Float[np.ndarray, "*shape"], Float[np.ndarray, "*shape"]]:
-    """Wilson's interval for a share; honest at 0 and 1, where the usual one has no width."""
-    share = hits / counts
-    centre = share + z**2 / (2 * counts)
-    half = z * np.sqrt(share * (1 - share) / counts + z**2 / (4 * counts**2))
+    """Wilson's interval for a fraction; honest at 0 and 1, where the usual one has no width."""
+    fraction = hits / counts
+    centre = fraction + z**2 / (2 * counts)
+    half = z * np.sqrt(fraction * (1 - fraction) / counts + z**2 / (4 * counts**2))
     scale = 1 + z**2 / counts
     return np.clip((centre - half) / scale, 0.0, 1.0), np.clip((centre + half) / scale, 0.0, 1.0)
 
@@ -348,7 +348,7 @@ def wilson_interval(
 def clustered_interval(
     hits: Shaped[np.ndarray, " k"], counts: Shaped[np.ndarray, " k"]
 ) -> tuple[float, float]:
-    """Wilson's 95 % interval of a share that is pooled over k data sets.
+    """Wilson's 95 % interval of a fraction that is pooled over k data sets.
 
     Pairs of one data set are right or wrong together, so the pairs count for fewer
     independent ones: as many as explain how much the data sets differ (the design effect of a
@@ -358,12 +358,12 @@ def clustered_interval(
     total, groups = float(counts.sum()), int(np.count_nonzero(counts))
     if not total:
         return 0.0, 1.0
-    share = float(hits.sum()) / total
-    binomial, effect = share * (1 - share) / total, 1.0
+    fraction = float(hits.sum()) / total
+    binomial, effect = fraction * (1 - fraction) / total, 1.0
     if groups > 1 and binomial > 0:
-        between = ((hits - share * counts) ** 2).sum() / total**2 * groups / (groups - 1)
+        between = ((hits - fraction * counts) ** 2).sum() / total**2 * groups / (groups - 1)
         effect = max(1.0, float(between / binomial))
-    low, high = wilson_interval(np.array([share * total / effect]), np.array([total / effect]))
+    low, high = wilson_interval(np.array([fraction * total / effect]), np.array([total / effect]))
     return float(low[0]), float(high[0])
 
 

@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from bayesdag.errors import FileFormatError
 from bayesdag.runs.files import write_whole
+from bayesdag.types import PlainData
 
 Status = Literal["done", "failed", "out of time"]
 
@@ -33,12 +34,12 @@ class Cell:
     """
 
     part: str
-    setting: dict[str, Any]
+    setting: PlainData
     method: str
     seed: int
     status: Status = "done"
-    measures: dict[str, Any] = field(default_factory=dict)
-    stamp: dict[str, Any] = field(default_factory=dict)
+    measures: PlainData = field(default_factory=dict)
+    stamp: PlainData = field(default_factory=dict)
     error: str = ""
 
     @property

@@ -1,7 +1,6 @@
 """Claims of cost in the published comparison, measured: Sinkhorn's sweeps, DiBS' particles."""
 
 import time
-from typing import Any
 
 import jax
 import numpy as np
@@ -12,6 +11,7 @@ from bayesdag.datasets.synthetic import Synthetic
 from bayesdag.knowledge import Constraints
 from bayesdag.methods.dibs import DiBS
 from bayesdag.runs import loop
+from bayesdag.types import PlainData
 
 TOLERANCE = 1e-3  # of row sums, as in the paper
 MOST = 20_000  # sweeps
@@ -19,7 +19,7 @@ MOST = 20_000  # sweeps
 
 def sinkhorn_sweeps(
     seed: int, d: int, temperature: float, full_rank: bool, deviation: float
-) -> dict[str, Any]:
+) -> PlainData:
     """Sweeps from a cold start until every row and column sums to one.
 
     Scores are p oᵀ with o = 1 … d and p of this deviation, or a full matrix of the same
@@ -44,7 +44,7 @@ def count_sweeps(scores: Float[np.ndarray, "d d"]) -> int:
     return MOST
 
 
-def particle_seconds(seed: int, d: int, num_particles: int, num_steps: int) -> dict[str, Any]:
+def particle_seconds(seed: int, d: int, num_particles: int, num_steps: int) -> PlainData:
     """Seconds per step of DiBS with so many particles, once compiled."""
     source = Synthetic(
         num_variables=d, edges_per_node=1, mechanism="signed_linear", num_train=200, num_test=0

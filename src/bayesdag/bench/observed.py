@@ -5,7 +5,6 @@ come from data that nothing was fitted to, this table included.
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -26,6 +25,7 @@ from bayesdag.posterior.observed_reliability import (
     bin_of,
     model_of,
 )
+from bayesdag.types import PlainData
 
 FIRST_SEED = 1000  # of figures; smaller seeds are for development
 
@@ -72,7 +72,7 @@ def _rounded(interval: tuple[float, float]) -> tuple[float, float]:
     return round(interval[0], 4), round(interval[1], 4)
 
 
-def _origin(cells: Sequence[Cell], command: str) -> dict[str, Any]:
+def _origin(cells: Sequence[Cell], command: str) -> PlainData:
     stamps = [cell.stamp for cell in cells]
     return {
         "command": command,

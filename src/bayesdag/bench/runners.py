@@ -8,10 +8,9 @@ import sys
 import tempfile
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -21,6 +20,7 @@ from bayesdag.bench.suite import Measures, Trial
 from bayesdag.datasets import Benchmark
 from bayesdag.errors import InputError
 from bayesdag.graphs import cpdag
+from bayesdag.types import Facts
 
 EXTERNAL = Path(__file__).parent / "external"
 OPPONENTS = "BAYESDAG_OPPONENTS"
@@ -61,7 +61,7 @@ class Opponent(OneByOne):
     """
 
     name: str = "boss"
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    settings: Facts = field(default_factory=dict)
 
     def lacking(self) -> str | None:
         """The interpreter, unless it is named."""
@@ -151,7 +151,7 @@ class Call(OneByOne):
     """
 
     function: str = ""
-    arguments: Mapping[str, Any] = field(default_factory=dict)
+    arguments: Facts = field(default_factory=dict)
 
     def measure_one(self, trial: Trial) -> Measures:
         """Measures that the function returns."""

@@ -16,6 +16,7 @@ from bayesdag.bench.fits import FitRunner
 from bayesdag.bench.suite import BASE_RATE, BASELINES, Part, Runner, Suite, Trial
 from bayesdag.bench.worker import Outcome, Worker
 from bayesdag.errors import InputError
+from bayesdag.types import PlainData
 
 Report = Callable[[Cell], None]
 MEMORY = 0.9  # share of an accelerator's memory that all processes together reserve
@@ -259,7 +260,7 @@ def _stored(task: _Task, outcome: Outcome) -> Iterator[Cell]:
         yield cell
 
 
-def _settings(runner: Runner) -> dict[str, Any]:
+def _settings(runner: Runner) -> PlainData:
     """All settings, with those of a method that is given by its name."""
     if not isinstance(runner, FitRunner):
         return asdict(runner)  # pyright: ignore[reportArgumentType]

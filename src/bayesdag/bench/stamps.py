@@ -5,15 +5,15 @@ import platform
 import subprocess
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 from bayesdag._version import __version__
+from bayesdag.types import PlainData
 
 COMMIT = "BAYESDAG_COMMIT"
 
 
 @cache
-def provenance() -> dict[str, Any]:
+def provenance() -> PlainData:
     """Facts about the code and the machine of this process."""
     import jax
     import numpy
@@ -33,7 +33,7 @@ def provenance() -> dict[str, Any]:
     }
 
 
-def _source() -> dict[str, Any]:
+def _source() -> PlainData:
     """The commit, and whether files of the package differ from it; None where unknown.
 
     A copy without history names its commit in BAYESDAG_COMMIT. A package that is installed

@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol, get_args, runtime_checkable
 
 from bayesdag.errors import InputError
+from bayesdag.types import Facts
 
 Size = Literal["quick", "paper"]
-Setting = Mapping[str, Any]
+Setting = Facts
 Measures = dict[str, Any]  # plain data by name
 BASELINES = ("empty", "random_order", "sort_variance", "sort_r2")
 BASE_RATE = "base rate"  # in tables: the share of true edges as the probability of each

@@ -68,8 +68,8 @@ def _arrows(rng: np.random.Generator, d: int, edges_per_node: int, expected: boo
     edges = np.concatenate([[0], np.cumsum(d - newcomers[1:])])
     num_edges = edges_per_node * d
     full = np.searchsorted(edges, num_edges, side="right") - 1
-    share = (num_edges - edges[full]) / max(d - 1 - full, 1)
-    return np.minimum(newcomers, full + (rng.random(d) < share))
+    fraction = (num_edges - edges[full]) / max(d - 1 - full, 1)
+    return np.minimum(newcomers, full + (rng.random(d) < fraction))
 
 
 def _shuffled(rng: np.random.Generator, graph: np.ndarray) -> np.ndarray:

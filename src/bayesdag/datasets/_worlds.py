@@ -2,7 +2,7 @@
 
 A world takes a generator, a graph and a number of rows, and returns rows of that graph which
 some common assumption does not describe. Functions are drawn per node (linear, smooth or
-kinked), scaled to the share of variance that they explain.
+kinked), scaled to the fraction of variance that they explain.
 """
 
 from collections.abc import Callable
@@ -20,7 +20,7 @@ Column = Float[np.ndarray, " n"]
 # Generator, node, what its parents say, its noise -> its column.
 Response = Callable[[np.random.Generator, int, Column, Column], Column]
 MECHANISMS = ("linear", "gp", "mlp")
-EXPLAINED = (0.4, 0.9)  # share of a node's variance that its parents explain
+EXPLAINED = (0.4, 0.9)  # fraction of a node's variance that its parents explain
 
 
 class WorldRows(NamedTuple):
@@ -47,8 +47,8 @@ World = Callable[[np.random.Generator, Graph, int], WorldRows]
 def additive(rng: np.random.Generator, node: int, signal: Column, noise: Column) -> Column:
     """Noise that adds to the function of the parents: the world that is not broken."""
     del node
-    share = rng.uniform(*EXPLAINED)
-    return np.sqrt(share) * signal + np.sqrt(1 - share) * noise
+    fraction = rng.uniform(*EXPLAINED)
+    return np.sqrt(fraction) * signal + np.sqrt(1 - fraction) * noise
 
 
 def _warped(rng: np.random.Generator, node: int, signal: Column, noise: Column) -> Column:
@@ -61,16 +61,16 @@ def _warped(rng: np.random.Generator, node: int, signal: Column, noise: Column) 
 def _multiplied(rng: np.random.Generator, node: int, signal: Column, noise: Column) -> Column:
     """Noise that multiplies a positive function of the parents."""
     del node
-    share = rng.uniform(0.3, 0.8)
-    level = np.exp(share * signal) if rng.random() < 0.5 else 1 + np.log1p(np.exp(2 * signal))
-    return level * np.exp((1 - share) * noise)
+    fraction = rng.uniform(0.3, 0.8)
+    level = np.exp(fraction * signal) if rng.random() < 0.5 else 1 + np.log1p(np.exp(2 * signal))
+    return level * np.exp((1 - fraction) * noise)
 
 
 def _rescaled(rng: np.random.Generator, node: int, signal: Column, noise: Column) -> Column:
     """Noise whose scale depends on the parents, besides the mean."""
     del node
-    share = rng.uniform(*EXPLAINED)
-    return np.sqrt(share) * signal + np.sqrt(1 - share) * np.exp(np.tanh(signal)) * noise
+    fraction = rng.uniform(*EXPLAINED)
+    return np.sqrt(fraction) * signal + np.sqrt(1 - fraction) * np.exp(np.tanh(signal)) * noise
 
 
 def simulate(

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -26,7 +26,7 @@ from bayesdag.posterior import Posterior, from_draws
 from bayesdag.runs import loop
 from bayesdag.runs.checkpoint import recorder_of
 from bayesdag.sgmcmc.relaxations.sinkhorn import Sinkhorn
-from bayesdag.types import Array, Duration, ExactDependence, Key, Keys, Monitor, Params
+from bayesdag.types import Array, Duration, ExactDependence, Key, Keys, Monitor, Params, PlainData
 
 MIN_ROWS = 10
 
@@ -127,7 +127,7 @@ class BCD:
             learning_rate=self.learning_rate,
         )
 
-    def _words(self, sweeps: float) -> dict[str, Any]:
+    def _words(self, sweeps: float) -> PlainData:
         noise = "one variance" if self.equal_noise else "a variance per variable"
         return {
             "model": f"linear functions, Gaussian noise with {noise} (σ² inverse gamma)",

@@ -1,7 +1,6 @@
 """Greedy equivalence search on bootstrap samples: the DAG bootstrap of linear Gaussian models."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import jax
 import numpy as np
@@ -16,7 +15,7 @@ from bayesdag.knowledge import Constraints
 from bayesdag.posterior import Posterior, from_draws
 from bayesdag.runs.checkpoint import recorder_of
 from bayesdag.scores.bge import BGe
-from bayesdag.types import Duration, ExactDependence, Key, Monitor
+from bayesdag.types import Duration, ExactDependence, Key, Monitor, PlainData
 
 MIN_ROWS = 10
 
@@ -95,7 +94,7 @@ class BootstrapGES:
             provenance=self._words(),
         )
 
-    def _words(self) -> dict[str, Any]:
+    def _words(self) -> PlainData:
         how = (
             "each graph that was found counts once, by its evidence (BGe) on all rows"
             if self.weighted

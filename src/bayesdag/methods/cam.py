@@ -1,7 +1,6 @@
 """CAM with a bootstrap: sums of smooth functions, one graph per sample of the rows."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int8
@@ -16,7 +15,7 @@ from bayesdag.model.noises.gaussian import Gaussian
 from bayesdag.model.scm import SCM
 from bayesdag.posterior import Posterior, from_draws
 from bayesdag.runs.checkpoint import recorder_of
-from bayesdag.types import Array, Duration, ExactDependence, Key, Monitor
+from bayesdag.types import Array, Duration, ExactDependence, Key, Monitor, PlainData
 
 MIN_ROWS = 20
 MANY = 20  # variables; with more, candidate parents are selected first
@@ -119,7 +118,7 @@ class CAM:
         affordable = fewest // (ROWS_PER_COEFFICIENT * self._most(data.num_variables))
         return int(np.clip(affordable, 2, self.num_basis))
 
-    def _words(self, data: Dataset, graph: Int8[np.ndarray, "d d"]) -> dict[str, Any]:
+    def _words(self, data: Dataset, graph: Int8[np.ndarray, "d d"]) -> PlainData:
         edges = [[data.names[i], data.names[j]] for i, j in np.argwhere(graph)]
         size = self._basis_size(data)
         return {

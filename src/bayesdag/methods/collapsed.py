@@ -302,7 +302,7 @@ class Collapsed:
             power=scores.power,
         )
 
-    def _function_weights(self, data: Dataset, stats: Any, drawn: Sampled) -> dict[str, Any]:
+    def _function_weights(self, data: Dataset, stats: Any, drawn: Sampled) -> PlainData:
         """How much each class of functions counts for each variable, where there are several."""
         if not isinstance(self.score, WeighsFunctions):
             return {}

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -20,7 +20,7 @@ from bayesdag.posterior import Posterior, from_draws
 from bayesdag.runs import loop
 from bayesdag.runs.checkpoint import recorder_of
 from bayesdag.sgmcmc.relaxations.sinkhorn import Sinkhorn
-from bayesdag.types import Array, ExactDependence, Key, Keys, Monitor, Params
+from bayesdag.types import Array, ExactDependence, Key, Keys, Monitor, Params, PlainData
 
 MIN_ROWS = 10
 
@@ -122,7 +122,7 @@ class DDS:
             learning_rate=self.learning_rate,
         )
 
-    def _words(self) -> dict[str, Any]:
+    def _words(self) -> PlainData:
         order = "Gumbel-Top-k" if self.sinkhorn is None else "Gumbel-Sinkhorn"
         return {
             "model": "neural functions (a point estimate), Gaussian noise of one scale in the "

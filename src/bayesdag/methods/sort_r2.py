@@ -15,7 +15,7 @@ from bayesdag.orders import baselines
 class SortR2(baselines.Sorted):
     """A baseline: variables by ascending R², parents by linear regression with BIC.
 
-    R² is the share of a column's variance that is linear in all the others. In simulated
+    R² is the fraction of a column's variance that is linear in all the others. In simulated
     data it tends to grow along the causal order, and no change of units hides that: what
     `sort_variance` is for raw data, this is for standardised data.
 
@@ -41,11 +41,11 @@ class SortR2(baselines.Sorted):
 def explained_shares(data: Dataset) -> Float[np.ndarray, " d"]:
     """R² of each column over the rows where nobody set it; 0 where there are none."""
     patterns, group = np.unique(data.observed, axis=1, return_inverse=True)
-    shares = np.zeros((patterns.shape[1], data.num_variables))
+    fractions = np.zeros((patterns.shape[1], data.num_variables))
     for entry, counted in enumerate(patterns.T):
         if counted.any():
-            shares[entry] = r_squared(data.values[counted])
-    return shares[group.reshape(-1), np.arange(data.num_variables)]
+            fractions[entry] = r_squared(data.values[counted])
+    return fractions[group.reshape(-1), np.arange(data.num_variables)]
 
 
 build = SortR2

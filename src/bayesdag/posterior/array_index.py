@@ -17,6 +17,7 @@ import numpy as np
 
 from bayesdag.errors import FileFormatError, InputError
 from bayesdag.posterior.container import refuse_more_than_memory
+from bayesdag.types import PlainData
 
 _DTYPES = ("|b1", "|i1", "|u1", *(f"<{k}{n}" for k, n in itertools.product("iu", (2, 4, 8))))
 DTYPES = frozenset((*_DTYPES, "<f2", "<f4", "<f8"))
@@ -65,7 +66,7 @@ def chunk_shape(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
     return tuple(chunk)
 
 
-def locate(document: bytes | memoryview, arrays: Mapping[str, np.ndarray]) -> dict[str, Any]:
+def locate(document: bytes | memoryview, arrays: Mapping[str, np.ndarray]) -> PlainData:
     """Index entries of the arrays that stand in `document` under the names given."""
     import h5py  # pyright: ignore[reportMissingTypeStubs] (it has none)
 
@@ -74,11 +75,11 @@ def locate(document: bytes | memoryview, arrays: Mapping[str, np.ndarray]) -> di
         return {name: _located(file[name], array)._asdict() for name, array in arrays.items()}
 
 
-def read_all(document: memoryview, entries: Any) -> dict[str, np.ndarray]:
+def read_all(document: memoryview, entries: object) -> dict[str, np.ndarray]:
     """Every array of an index that may be anything at all; a wrong one is refused."""
     if not isinstance(entries, dict):
         raise FileFormatError("its index lists no arrays")
-    listed = cast(dict[str, Any], entries)
+    listed = cast(PlainData, entries)
     places = {name: _checked(name, entry, len(document)) for name, entry in listed.items()}
     stored = sum(size for place in places.values() for _, size, _ in place.parts)
     if stored > len(document):
@@ -106,7 +107,7 @@ def _located(dataset: Any, array: np.ndarray) -> ArrayPlace:
     return place._replace(parts=tuple(parts[corner] for corner in place.corners))
 
 
-def _checked(name: str, entry: Any, num_bytes: int) -> ArrayPlace:
+def _checked(name: str, entry: object, num_bytes: int) -> ArrayPlace:
     """An entry whose numbers fit one another and the document."""
     place = _parsed(entry)
     if place is None or not _fits(place, num_bytes):
@@ -114,11 +115,11 @@ def _checked(name: str, entry: Any, num_bytes: int) -> ArrayPlace:
     return place
 
 
-def _parsed(entry: Any) -> ArrayPlace | None:
+def _parsed(entry: object) -> ArrayPlace | None:
     """The entry with its types checked, or None."""
     if not isinstance(entry, dict):
         return None
-    found = cast(dict[str, Any], entry)
+    found = cast(PlainData, entry)
     if found.keys() != set(ArrayPlace._fields):
         return None
     dtype, shape, chunk, parts = (found[field] for field in ArrayPlace._fields)
@@ -126,16 +127,17 @@ def _parsed(entry: Any) -> ArrayPlace | None:
         return None
     if not (_whole_numbers(shape) and _whole_numbers(chunk) and isinstance(parts, list)):
         return None
-    triples = cast(list[Any], parts)
-    if not all(_whole_numbers(part) and len(part) == 3 for part in triples):
+    listed = cast(list[object], parts)
+    triples = [part for part in listed if _whole_numbers(part) and len(part) == 3]
+    if len(triples) != len(listed):
         return None
     return ArrayPlace(dtype, tuple(shape), tuple(chunk), tuple((p[0], p[1], p[2]) for p in triples))
 
 
-def _whole_numbers(values: Any) -> TypeGuard[list[int]]:
+def _whole_numbers(values: object) -> TypeGuard[list[int]]:
     if not isinstance(values, list):
         return False
-    return all(type(v) is int and 0 <= v < _MAX_SIZE for v in cast(list[Any], values))
+    return all(type(v) is int and 0 <= v < _MAX_SIZE for v in cast(list[object], values))
 
 
 def _fits(place: ArrayPlace, num_bytes: int) -> bool:

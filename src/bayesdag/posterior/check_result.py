@@ -5,7 +5,7 @@ when over all rows it adds up to more than log(k / 0.05) nats, the evidence that
 would reach in at most about one of twenty tables, with k things checked in each.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -13,6 +13,7 @@ import numpy as np
 
 from bayesdag.posterior import observed_reliability, serial_dependence
 from bayesdag.posterior.libraries import DataFrame, data_frame
+from bayesdag.types import Facts, PlainData
 
 FEWEST_ROWS = 20  # to judge a variable by
 MATTERS = 0.01  # nats per row
@@ -160,7 +161,7 @@ class Check:
             {**found, "verdict": [self.verdict(one.variable) for one in self.variables]}
         )
 
-    def summary(self) -> dict[str, Any]:
+    def summary(self) -> PlainData:
         """The whole as plain data, from which `from_summary` makes it again."""
         return {
             "passed": self.passed,
@@ -271,10 +272,10 @@ def _peaks_and_tails(one: VariableCheck) -> str:
     return f"{' and '.join(words) or 'have another shape'}, compared with the stated noise"
 
 
-def from_summary(summary: Mapping[str, Any]) -> Check:
+def from_summary(summary: Facts) -> Check:
     """The check that a result keeps in its provenance."""
     kept = {name: summary[name] for name in ("linear", "fixed_spread", "gaussian")}
-    variables: list[dict[str, Any]] = [
+    variables: list[PlainData] = [
         {name: value for name, value in one.items() if name != "verdict"}
         | {"moments": tuple(one["moments"])}
         for one in summary["variables"]

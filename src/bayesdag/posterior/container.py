@@ -14,9 +14,10 @@ import os
 import struct
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 from bayesdag.errors import FileFormatError
+from bayesdag.types import PlainData
 
 FORMAT = 2
 LIBRARY = "bayesdag"
@@ -38,10 +39,10 @@ class Content:
     """A whole file, checked: the netCDF document and what the index says of it."""
 
     document: memoryview
-    index: dict[str, Any]
+    index: PlainData
 
 
-def pack(document: bytes | memoryview, index: dict[str, Any]) -> bytes:
+def pack(document: bytes | memoryview, index: PlainData) -> bytes:
     """A result file's bytes; equal content gives equal bytes."""
     listing = json.dumps(index, sort_keys=True, separators=(",", ":")).encode()
     footer = _FOOTER.pack(_MAGIC, FORMAT, len(document), len(listing))
@@ -105,14 +106,14 @@ def _footer(view: memoryview) -> tuple[int, int, int]:
     return form, num_document, num_index
 
 
-def _json(text: memoryview) -> dict[str, Any]:
+def _json(text: memoryview) -> PlainData:
     try:
         index = json.loads(str(text, "utf-8"))
     except (ValueError, RecursionError) as error:
         raise FileFormatError("its index cannot be read") from error
     if not isinstance(index, dict):
         raise FileFormatError("its index is not a mapping")
-    return cast(dict[str, Any], index)
+    return cast(PlainData, index)
 
 
 def _other_format(form: int, version: str) -> FileFormatError:

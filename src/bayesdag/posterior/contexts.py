@@ -6,7 +6,7 @@ the unit from that environment, so that the other indicators of the column are 0
 come from them as often as the rows of the data did: nothing else is known of it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -18,6 +18,7 @@ from bayesdag.data.environments import Environment, text_of
 from bayesdag.errors import InputError, did_you_mean
 from bayesdag.posterior.estimates import Estimate
 from bayesdag.posterior.libraries import DataFrame, column, data_frame, rows_in_order
+from bayesdag.types import Facts
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,7 +132,7 @@ class Contexts:
         ]
 
 
-def from_summary(summary: Mapping[str, Any], names: Sequence[str]) -> Contexts:
+def from_summary(summary: Facts, names: Sequence[str]) -> Contexts:
     """What a result keeps of its environments; refused where it does not fit together."""
     stored = summary.get("environments", [])
     found = tuple(

@@ -11,7 +11,6 @@ compared within each member only, since members are meant to differ.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -28,7 +27,7 @@ from bayesdag.posterior.chain_comparison import (
 )
 from bayesdag.posterior.libraries import DataFrame, data_frame
 from bayesdag.posterior.notebook import NotebookView
-from bayesdag.types import Draws, PlainData, Weights
+from bayesdag.types import Draws, Facts, PlainData, Weights
 
 ESS_LIMIT = 100.0  # then a probability of one half is known to 0.05
 RARE = 0.02  # edges nearer to 0 or 1 change too seldom for an R-hat
@@ -223,7 +222,7 @@ def diagnose(
     stats: Mapping[str, Float[np.ndarray, "chain draw"]],
     names: Sequence[str],
     independent: bool = False,
-    members: Sequence[Mapping[str, Any]] = (),
+    members: Sequence[Facts] = (),
 ) -> Diagnostics:
     """Compares the chains on log joint, edge count, ancestors of each node, and edges.
 
@@ -258,7 +257,7 @@ def diagnose(
     )
 
 
-def member(name: str, num_chains: int, provenance: Mapping[str, Any]) -> PlainData:
+def member(name: str, num_chains: int, provenance: Facts) -> PlainData:
     """Record, as plain data, of one of the posteriors that a result is made of."""
     independent = bool(provenance.get("independent", False))
     return {"name": name, "num_chains": num_chains, "independent": independent}
@@ -269,7 +268,7 @@ def _diagnose_members(
     weights: Weights,
     stats: Mapping[str, Float[np.ndarray, "chain draw"]],
     names: Sequence[str],
-    members: Sequence[Mapping[str, Any]],
+    members: Sequence[Facts],
 ) -> Diagnostics:
     parts: list[tuple[str, Diagnostics]] = []
     start = 0
@@ -311,5 +310,5 @@ def _badness(quantity: Quantity) -> tuple[float, float]:
     return -np.nan_to_num(quantity.rhat, posinf=np.inf), np.nan_to_num(quantity.ess, nan=np.inf)
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> object:
     return None if isinstance(value, float) and not np.isfinite(value) else value

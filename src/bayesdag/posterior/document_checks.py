@@ -11,6 +11,7 @@ import numpy as np
 
 from bayesdag.errors import FileFormatError
 from bayesdag.graphs import is_acyclic
+from bayesdag.types import Facts, PlainData
 
 # How deep results nest: methods of methods with their scores come to ten.
 _MAX_DEPTH = 40
@@ -34,26 +35,27 @@ _PROVENANCE = {
 }
 
 
-def check_names(names: Any) -> tuple[str, ...]:
+def check_names(names: object) -> tuple[str, ...]:
     """Column names: some, different, and text."""
-    texts = [n for n in _list_of(names) if isinstance(n, str)]
-    if not texts or len(set(texts)) != len(names):
+    listed = _list_of(names)
+    texts = [n for n in listed if isinstance(n, str)]
+    if not texts or len(set(texts)) != len(listed):
         raise FileFormatError("its columns have no names, or two have the same")
     if max(map(len, texts)) > _MAX_NAME:
         raise FileFormatError(f"a column's name is longer than {_MAX_NAME} letters")
     return tuple(texts)
 
 
-def check_attributes(attributes: Any) -> dict[str, Any]:
+def check_attributes(attributes: object) -> PlainData:
     """Plain data about the fit: mappings that are not too deep, of the types that are used."""
     wanted = ("provenance", "summary", "mechanism", "noise")
-    found = cast(dict[str, Any], attributes) if isinstance(attributes, dict) else {}
+    found = cast(PlainData, attributes) if isinstance(attributes, dict) else {}
     if found.keys() != set(wanted):
         raise FileFormatError("it does not say what was fitted, and how")
     if not all(isinstance(found[name], dict) for name in wanted):
         raise FileFormatError("what it says of the fit is not a mapping")
     _refuse_depth(found)
-    provenance: dict[str, Any] = found["provenance"]
+    provenance: PlainData = found["provenance"]
     for name, kind in _PROVENANCE.items():
         if name in provenance and not isinstance(provenance[name], kind):
             raise FileFormatError(f"its provenance has a {name} of another type")
@@ -111,20 +113,21 @@ def _check_weights(weights: np.ndarray | None) -> None:
         raise FileFormatError("the weights of its draws are not probabilities that sum to 1")
 
 
-def _refuse_lists(provenance: Mapping[str, Any]) -> None:
+def _refuse_lists(provenance: Facts) -> None:
     if not all(isinstance(note, str) for note in provenance.get("notes", [])):
         raise FileFormatError("its notes are not text")
-    seeds = provenance.get("seed", [])
-    if not all(type(s) is int for s in (_list_of(seeds) if isinstance(seeds, list) else [seeds])):
+    seed: object = provenance.get("seed", [])
+    listed = _list_of(seed)
+    if not all(type(s) is int for s in (listed if isinstance(seed, list) else [seed])):
         raise FileFormatError("its seed is not a whole number")
 
 
-def _list_of(value: Any) -> list[Any]:
+def _list_of(value: object) -> list[object]:
     """A list as it is, and nothing of anything else."""
-    return cast(list[Any], value) if isinstance(value, list) else []
+    return cast(list[object], value) if isinstance(value, list) else []
 
 
-def _refuse_depth(value: Any) -> None:
+def _refuse_depth(value: object) -> None:
     """Walked level by level: a recursion would end in the depth it is meant to find."""
     level: list[Any] = [value]
     for _ in range(_MAX_DEPTH):

@@ -1,6 +1,6 @@
 """Figures of a posterior: what each kind shows, handed to `plot` as plain arrays."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from bayesdag.data import Dataset
@@ -9,10 +9,12 @@ from bayesdag.posterior import graph_queries
 from bayesdag.posterior.functions import FunctionBand, function_bands
 from bayesdag.posterior.notebook import NotebookView
 from bayesdag.posterior.predictive_checks import refuse_other_data
+from bayesdag.types import Facts
 
 if TYPE_CHECKING:
     from bayesdag.posterior.posterior import Posterior
 
+Axes = Any  # of matplotlib, which is imported only where it draws
 KINDS = ("graph", "edges", "paths", "effect", "function", "traces")
 
 
@@ -22,12 +24,12 @@ class PosteriorViews(NotebookView):
     notebook_words = "describe"
     notebook_table = "edge_table"
 
-    def plot(self, kind: str = "graph", **options: Any) -> Any:
+    def plot(self, kind: str = "graph", **options: Any) -> Axes:
         """A figure (matplotlib): graph, edges, paths, effect, function or traces."""
         return plot(cast("Posterior", self), kind, **options)
 
 
-def plot(posterior: "Posterior", kind: str = "graph", **options: Any) -> Any:
+def plot(posterior: "Posterior", kind: str = "graph", **options: Any) -> Axes:
     """The figure called `kind`; returns matplotlib's axes.
 
     Args:
@@ -48,7 +50,7 @@ def plot(posterior: "Posterior", kind: str = "graph", **options: Any) -> Any:
     return makers[kind](posterior, **options)
 
 
-def _graph(posterior: "Posterior", threshold: float = 0.5, axes: Any = None) -> Any:
+def _graph(posterior: "Posterior", threshold: float = 0.5, axes: Axes = None) -> Axes:
     from bayesdag import plot
 
     probability = posterior.edge_matrix()
@@ -62,20 +64,20 @@ def _graph(posterior: "Posterior", threshold: float = 0.5, axes: Any = None) -> 
     )
 
 
-def _edges(posterior: "Posterior", axes: Any = None) -> Any:
+def _edges(posterior: "Posterior", axes: Axes = None) -> Axes:
     from bayesdag import plot
 
     return plot.heat_map(posterior.names, posterior.edge_matrix(), axes=axes)
 
 
-def _paths(posterior: "Posterior", axes: Any = None) -> Any:
+def _paths(posterior: "Posterior", axes: Axes = None) -> Axes:
     from bayesdag import plot
 
     found = posterior.path_probabilities().to_numpy()
     return plot.heat_map(posterior.names, found, title="P(row → … → column)", axes=axes)
 
 
-def _traces(posterior: "Posterior", name: str = "log_joint", axes: Any = None) -> Any:
+def _traces(posterior: "Posterior", name: str = "log_joint", axes: Axes = None) -> Axes:
     from bayesdag import plot
 
     return plot.traces(posterior.stats, name=name, axes=axes)
@@ -86,14 +88,14 @@ def _effect(
     cause: str,
     outcome: str,
     values: Sequence[float | int] | None = None,
-    axes: Any = None,
-) -> Any:
+    axes: Axes = None,
+) -> Axes:
     return posterior.effect(cause, outcome, values).plot(axes=axes)
 
 
 def _function(
-    posterior: "Posterior", cause: str, outcome: str, data: Any = None, axes: Any = None
-) -> Any:
+    posterior: "Posterior", cause: str, outcome: str, data: Any = None, axes: Axes = None
+) -> Axes:
     from bayesdag import plot
 
     known, points = {}, None
@@ -109,9 +111,7 @@ def _function(
     return plot.function_band(*curve, cause=cause, outcome=outcome, points=points, axes=axes)
 
 
-def _band(
-    posterior: "Posterior", cause: str, outcome: str, known: Mapping[str, Any]
-) -> FunctionBand:
+def _band(posterior: "Posterior", cause: str, outcome: str, known: Facts) -> FunctionBand:
     columns = posterior.summary["columns"]
     ensemble = posterior._ensemble  # pyright: ignore[reportPrivateUsage] (of this room)
     found = function_bands(ensemble, columns, [(cause, outcome)], **known)

@@ -4,9 +4,7 @@ Draws cannot rank edges that all of them have. The functions can: without one ca
 variable would be explained less well, and n rows would lose log likelihood.
 """
 
-from collections.abc import Mapping
 from functools import partial
-from typing import Any
 
 import jax
 import numpy as np
@@ -16,7 +14,7 @@ from bayesdag.model.scm import SCM
 from bayesdag.posterior.libraries import compiled, jnp, lax
 from bayesdag.posterior.simulation import Ensemble
 from bayesdag.random import generator
-from bayesdag.types import Array, Key, Params
+from bayesdag.types import Array, Facts, Key, Params
 
 NUM_DRAWS = 8
 NUM_ROWS = 256
@@ -24,7 +22,7 @@ _RIDGE = 1e-6  # parents may be copies of one another
 
 
 def matrix(
-    ensemble: Ensemble, edges: Int[np.ndarray, "e 2"], summary: Mapping[str, Any]
+    ensemble: Ensemble, edges: Int[np.ndarray, "e 2"], summary: Facts
 ) -> Float[np.ndarray, "d d"]:
     """The evidence for the given edges in the place of each, and NaN elsewhere.
 

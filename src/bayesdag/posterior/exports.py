@@ -18,6 +18,7 @@ from bayesdag.errors import InputError
 from bayesdag.posterior import column_names
 from bayesdag.posterior.libraries import DiGraph
 from bayesdag.text import printable
+from bayesdag.types import PlainData
 
 # Beginnings of a cell that a spreadsheet computes, or that our own apostrophe could hide.
 COMPUTED = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20", "'")
@@ -159,7 +160,7 @@ def _quoted(name: str) -> str:
     return f'"{escaped}"'
 
 
-def _dot_attributes(facts: dict[str, Any]) -> str:
+def _dot_attributes(facts: PlainData) -> str:
     if "probability" not in facts:
         return ""
     probability = float(facts["probability"])

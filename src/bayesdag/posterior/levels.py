@@ -5,11 +5,11 @@ Both come from the summary of the data that a posterior keeps.
 
 import warnings
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from bayesdag.errors import BayesdagWarning
+from bayesdag.types import Facts
 
-Columns = Mapping[str, Mapping[str, Any]]
+Columns = Mapping[str, Facts]
 ROUNDING = 1e-9  # of the range
 
 
@@ -22,7 +22,7 @@ def usual_levels(columns: Columns) -> dict[str, tuple[float, float]]:
     return {name: _levels(facts) for name, facts in columns.items()}
 
 
-def _levels(facts: Mapping[str, Any]) -> tuple[float, float]:
+def _levels(facts: Facts) -> tuple[float, float]:
     if facts.get("num_distinct") == 2:
         return facts["min"], facts["max"]
     return facts["mean"] - facts["sd"], facts["mean"] + facts["sd"]

@@ -14,6 +14,7 @@ import numpy as np
 
 from bayesdag.errors import InputError
 from bayesdag.posterior import Posterior, check_result
+from bayesdag.types import PlainData
 
 # What decides the answer, besides the seed.
 _SAME = ("data_hash", "method", "knowledge", "scaling", "model", "prior", "temperature")
@@ -92,11 +93,11 @@ def _refuse_repeated(seeds: list[int]) -> None:
         )
 
 
-def _words(name: str, mine: Any, its: Any) -> str:
+def _words(name: str, mine: object, its: object) -> str:
     if name == "data_hash":
         return "their data"
     if isinstance(mine, dict) and isinstance(its, dict):
-        one, other = cast(dict[str, Any], mine), cast(dict[str, Any], its)
+        one, other = cast(PlainData, mine), cast(PlainData, its)
         keys = sorted(k for k in one.keys() | other.keys() if one.get(k) != other.get(k))
         return f"{name}: " + ", ".join(f"{k} ({one.get(k)!r}, {other.get(k)!r})" for k in keys)
     return f"{name} ({mine!r}, {its!r})"
@@ -107,7 +108,7 @@ def _seeds(posterior: Posterior) -> list[int]:
     return [*seed] if isinstance(seed, list | tuple) else [seed]
 
 
-def _provenance(posteriors: Sequence[Posterior], seeds: list[int]) -> dict[str, Any]:
+def _provenance(posteriors: Sequence[Posterior], seeds: list[int]) -> PlainData:
     first = posteriors[0].provenance
     notes = list(dict.fromkeys(n for p in posteriors for n in p.provenance.get("notes", [])))
     versions = sorted({str(p.provenance.get("version")) for p in posteriors})
@@ -133,6 +134,6 @@ def _marginals(posteriors: Sequence[Posterior], share: np.ndarray) -> dict[str, 
     return average or None
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> object:
     """As it would be read from a file: a result in memory may be merged with a loaded one."""
     return json.loads(json.dumps(value))

@@ -211,10 +211,10 @@ def _derivatives(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Gradient and negative Hessian of the log likelihood in θ."""
     size, orders = len(theta), sums.shape[2]
-    share = _densities(theta, orders, psi)[2]
+    fraction = _densities(theta, orders, psi)[2]
     basis = legendre(NODES, orders).T
-    mean = share @ basis
-    second = (share @ (basis[:, :, None] * basis[:, None, :]).reshape(len(basis), -1)).reshape(
+    mean = fraction @ basis
+    second = (fraction @ (basis[:, :, None] * basis[:, None, :]).reshape(len(basis), -1)).reshape(
         *mean.shape, orders
     )
     covariance = second - mean[..., :, None] * mean[..., None, :]

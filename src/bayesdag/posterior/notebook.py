@@ -31,11 +31,11 @@ class NotebookView:
         return f"<div><p><strong>{_safe(repr(self).strip('<>'))}</strong></p>{listing}{table}</div>"
 
 
-def _called(value: Any) -> Any:
+def _called(value: object) -> Any:
     return value() if callable(value) else value
 
 
-def _safe(value: Any) -> str:
+def _safe(value: object) -> str:
     return escape(printable(str(value)))
 
 
@@ -49,5 +49,5 @@ def _table(frame: "pandas.DataFrame") -> str:
     return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
 
 
-def _cell(value: Any) -> str:
+def _cell(value: object) -> str:
     return f"{value:.4g}" if isinstance(value, float) else _safe(value)

@@ -12,17 +12,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple, cast
 
 import numpy as np
 
 from bayesdag.errors import FileFormatError
+from bayesdag.types import Facts, PlainData
 
 TABLE = Path(__file__).with_name("observed_reliability.json")
 # Lower ends: nats per row and variable beyond what is negligible, and rows.
 MISFITS = (0.0, 0.01, 0.05, 0.2)
 ROWS = (0, 500, 2000)
-FEWEST_EDGES = 5  # below which a share says nothing
+FEWEST_EDGES = 5  # below which a fraction says nothing
 SURE, LIKELY = 0.95, 0.5
 
 
@@ -66,7 +67,7 @@ class ObservedReliability:
     """
 
     entries: tuple[ReliabilityEntry, ...] = ()
-    origin: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    origin: Facts = field(default_factory=PlainData)
 
     def find(self, model: str, misfit: float, num_rows: int) -> ReliabilityEntry | None:
         """The counts under this model, with a misfit and a number of rows like these."""
@@ -77,7 +78,12 @@ class ObservedReliability:
         """What 95 % has been worth, in words; or that nobody has measured it."""
         if misfit is None:
             return "What a probability of 95 % is worth here is not known: the fit was not checked."
-        like = f"{misfit_words(misfit)}, {rows_words(num_rows)}"
+        like = ", ".join(
+            (
+                bin_words(misfit, MISFITS, "below", "nats per row and variable"),
+                bin_words(num_rows, ROWS, "fewer than", "rows"),
+            )
+        )
         entry = self.find(model, misfit, num_rows)
         if entry is None:
             return (
@@ -91,7 +97,7 @@ class ObservedReliability:
             )
         return (
             f"On generated data with a misfit like this ({like}), edges said to be at least 95 % "
-            f"probable were right in {_share(entry.sure)}{_and_likely(entry.likely)}."
+            f"probable were right in {_observed(entry.sure)}{_and_likely(entry.likely)}."
         )
 
     def to_json(self) -> str:
@@ -124,7 +130,7 @@ def read(path: Path) -> ObservedReliability:
         ) from error
 
 
-def model_of(method: Mapping[str, Any] | None) -> str:
+def model_of(method: Facts | None) -> str:
     """Name of what decides how sure a method is: its score, or else the method itself.
 
     `exact` and `collapsed` with one score have one posterior, so they share what was observed.
@@ -132,7 +138,7 @@ def model_of(method: Mapping[str, Any] | None) -> str:
     if not isinstance(method, Mapping):
         return ""
     score = method.get("score")
-    chosen = cast(Mapping[str, Any], score) if isinstance(score, Mapping) else method
+    chosen = cast(Facts, score) if isinstance(score, Mapping) else method
     return str(chosen.get("plugin", ""))
 
 
@@ -141,37 +147,27 @@ def bin_of(value: float | int, lower_ends: Sequence[float | int]) -> int:
     return max(int(np.searchsorted(lower_ends, value, side="right")) - 1, 0)
 
 
-def misfit_words(misfit: float) -> str:
-    """The bin of a misfit, in words."""
-    number = bin_of(misfit, MISFITS)
+def bin_words(value: float | int, lower_ends: Sequence[float | int], less: str, unit: str) -> str:
+    """The bin of a value, in words; `less` is the comparative that suits the unit."""
+    number = bin_of(value, lower_ends)
     if number == 0:
-        return f"below {MISFITS[1]:g} nats per row and variable"
-    if number == len(MISFITS) - 1:
-        return f"{MISFITS[-1]:g} or more nats per row and variable"
-    return f"{MISFITS[number]:g} to {MISFITS[number + 1]:g} nats per row and variable"
+        return f"{less} {lower_ends[1]:g} {unit}"
+    if number == len(lower_ends) - 1:
+        return f"{lower_ends[-1]:g} or more {unit}"
+    return f"{lower_ends[number]:g} to {lower_ends[number + 1]:g} {unit}"
 
 
-def rows_words(num_rows: int) -> str:
-    """The bin of a number of rows, in words."""
-    number = bin_of(num_rows, ROWS)
-    if number == 0:
-        return f"fewer than {ROWS[1]} rows"
-    if number == len(ROWS) - 1:
-        return f"{ROWS[-1]} or more rows"
-    return f"{ROWS[number]} to {ROWS[number + 1]} rows"
-
-
-def _entry(stored: Mapping[str, Any]) -> ReliabilityEntry:
-    counts: dict[str, Any] = {name: EdgeCount(*stored[name]) for name in ("sure", "likely")}
+def _entry(stored: Facts) -> ReliabilityEntry:
+    counts: PlainData = {name: EdgeCount(*stored[name]) for name in ("sure", "likely")}
     return ReliabilityEntry(**{**stored, **counts})
 
 
-def _share(count: EdgeCount) -> str:
-    share, low, high = (f"{100 * x:.0f} %" for x in (count.true / count.said, *count[2:]))
-    return f"{share} ({count.true} of {count.said}; 95 % interval {low} to {high})"
+def _observed(count: EdgeCount) -> str:
+    fraction, low, high = (f"{100 * x:.0f} %" for x in (count.true / count.said, *count[2:]))
+    return f"{fraction} ({count.true} of {count.said}; 95 % interval {low} to {high})"
 
 
 def _and_likely(count: EdgeCount) -> str:
     if count.said < FEWEST_EDGES:
         return ""
-    return f", those said to be 50 to 95 % probable in {_share(count)}"
+    return f", those said to be 50 to 95 % probable in {_observed(count)}"

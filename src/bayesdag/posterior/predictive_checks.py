@@ -6,10 +6,8 @@ in nats per row and averaged over draws (see `misfit`). Where it is large, the f
 noise are of the wrong kind, an edge is missing or reversed, or a cause is hidden.
 """
 
-from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import jax
 import numpy as np
@@ -27,7 +25,7 @@ from bayesdag.posterior.check_result import FEWEST_ROWS, Check, VariableCheck
 from bayesdag.posterior.libraries import compiled, jnp, lax
 from bayesdag.posterior.simulation import Ensemble
 from bayesdag.random import generator
-from bayesdag.types import Array, Heteroscedastic, Key, Params
+from bayesdag.types import Array, Facts, Heteroscedastic, Key, Params
 
 NUM_DRAWS = (10, 50)  # fewest and most
 LEAST_ROWS, MOST_ROWS = 300, 1000
@@ -36,9 +34,7 @@ COMMON = 0.1  # of the draws must share an assumption for it to be judged
 SAFE = np.float32(1e-6)  # probabilities are kept so far from 0 and 1
 
 
-def refuse_other_data(
-    provenance: Mapping[str, Any], summary: Mapping[str, Any], data: Dataset
-) -> None:
+def refuse_other_data(provenance: Facts, summary: Facts, data: Dataset) -> None:
     """Raises InputError unless these are the data that were fitted, interventions included."""
     if provenance.get("data_hash", data.hash) == data.hash:
         return

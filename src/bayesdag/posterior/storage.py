@@ -21,6 +21,7 @@ from bayesdag.errors import FileFormatError
 from bayesdag.posterior import array_index, container, document_checks
 from bayesdag.posterior.container import FORMAT, LIBRARY
 from bayesdag.runs.files import write_whole
+from bayesdag.types import Facts, PlainData
 
 if TYPE_CHECKING:
     import xarray
@@ -41,7 +42,7 @@ class Document:
     names: tuple[str, ...]
     graphs: np.ndarray
     groups: dict[str, dict[str, np.ndarray]]
-    attributes: dict[str, Any]
+    attributes: PlainData
 
 
 _LEADING = {
@@ -97,7 +98,7 @@ def to_datatree(document: Document) -> "xarray.DataTree":
     groups = {"/": xarray.Dataset(attrs=_attributes(document))}
     nodes = {"source": list(document.names), "target": list(document.names)}
     num_chains, num_draws = document.graphs.shape[:2]
-    steps: dict[str, Any] = {"chain": np.arange(num_chains), "draw": np.arange(num_draws)}
+    steps: PlainData = {"chain": np.arange(num_chains), "draw": np.arange(num_draws)}
     groups["posterior"] = xarray.Dataset(
         {"graph": (("chain", "draw", "source", "target"), document.graphs)}, coords=steps | nodes
     )
@@ -113,7 +114,7 @@ def to_datatree(document: Document) -> "xarray.DataTree":
     return cast(Any, xarray.DataTree).from_dict(groups)
 
 
-def flatten(tree: Mapping[str, Any], prefix: str = "") -> dict[str, np.ndarray]:
+def flatten(tree: Facts, prefix: str = "") -> dict[str, np.ndarray]:
     """Leaves of nested dictionaries under dotted names, sorted.
 
     >>> flatten({"b": {"a": 1}})
@@ -123,16 +124,16 @@ def flatten(tree: Mapping[str, Any], prefix: str = "") -> dict[str, np.ndarray]:
     for name in sorted(tree):
         value = tree[name]
         if isinstance(value, Mapping):
-            inner = cast(Mapping[str, Any], value)
+            inner = cast(Facts, value)
             flat |= flatten(inner, f"{prefix}{name}.")
         else:
             flat[f"{prefix}{name}"] = np.asarray(value)
     return flat
 
 
-def unflatten(flat: Mapping[str, np.ndarray]) -> dict[str, Any]:
+def unflatten(flat: Mapping[str, np.ndarray]) -> PlainData:
     """Inverse of `flatten`."""
-    tree: dict[str, Any] = {}
+    tree: PlainData = {}
     for name, value in flat.items():
         *parents, leaf = name.split(".")
         node = tree
@@ -142,7 +143,7 @@ def unflatten(flat: Mapping[str, np.ndarray]) -> dict[str, Any]:
     return tree
 
 
-def map_leaves(function: Callable[[Any], Any], tree: Mapping[str, Any]) -> dict[str, Any]:
+def map_leaves(function: Callable[[Any], Any], tree: Facts) -> PlainData:
     """`function` applied to every leaf of nested dictionaries."""
     return unflatten({name: function(leaf) for name, leaf in flatten(tree).items()})
 
@@ -154,7 +155,7 @@ def _variable(
     return (*leading, *rest), value
 
 
-def _attributes(document: Document) -> dict[str, Any]:
+def _attributes(document: Document) -> PlainData:
     return {
         "inference_library": LIBRARY,
         "inference_library_version": __version__,
@@ -164,7 +165,7 @@ def _attributes(document: Document) -> dict[str, Any]:
     }
 
 
-def _compressed(variable: Any) -> dict[str, Any]:
+def _compressed(variable: Any) -> PlainData:
     chunk = array_index.chunk_shape(variable.shape, variable.dtype.itemsize)
     return {"zlib": True, "complevel": 4, "shuffle": False, "chunksizes": chunk}
 
@@ -179,7 +180,7 @@ def _arrays(document: Document) -> dict[str, np.ndarray]:
     return {_GRAPHS: document.graphs, **inner}
 
 
-def _from_index(netcdf: memoryview, index: dict[str, Any]) -> Document:
+def _from_index(netcdf: memoryview, index: PlainData) -> Document:
     """The document that an index describes, which may be anything, if it is a valid one."""
     names = document_checks.check_names(index.get("names"))
     attributes = document_checks.check_attributes(index.get("attributes"))

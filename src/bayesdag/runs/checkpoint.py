@@ -23,7 +23,7 @@ from bayesdag.errors import FileFormatError, WriteError
 from bayesdag.runs import journal
 from bayesdag.runs.files import write_whole
 from bayesdag.runs.journal import Arrays, Located
-from bayesdag.types import Announcer, Monitor, PlainData, Recorder, StatusReporter
+from bayesdag.types import Announcer, Monitor, PlainData, Pytree, Recorder, StatusReporter
 
 _CHAINS = "chains"
 _UNFINISHED = "unfinished "  # prefix of what is kept of a result on the way to it
@@ -84,7 +84,7 @@ class Checkpoint:
             self.put(name, make())
             self.flush()
 
-    def unpacked(self, template: Any, arrays: Arrays) -> Any:
+    def unpacked(self, template: Pytree, arrays: Arrays) -> Pytree:
         """A state in the structure of `template`; other shapes are refused."""
         leaves, wanted = _leaves(arrays), pack(template)
         if [leaf.shape for leaf in leaves] != [like.shape for like in wanted.values()]:
@@ -222,7 +222,7 @@ class MemoryJournal:
         if last:
             self.put(name, make())
 
-    def unpacked(self, template: Any, arrays: Arrays) -> Any | None:
+    def unpacked(self, template: Pytree, arrays: Arrays) -> Pytree | None:
         """The state with room for the draws of a longer run; None where shapes forbid it."""
         wanted, leaves = list(pack(template).values()), _leaves(arrays)
         if len(wanted) != len(leaves):
@@ -267,11 +267,11 @@ class MonitorGroup:
         for one in self._journals:
             one.put_unfinished(self.scope + _UNFINISHED + name, make, last=False)
 
-    def resume(self, template: Any) -> Any | None:
+    def resume(self, template: Pytree) -> Pytree | None:
         """The first state of chains that one of them kept."""
         name = self.scope + _CHAINS
 
-        def state(one: Any) -> Any | None:
+        def state(one: Any) -> Pytree | None:
             found = one.get(name)
             return None if found is None else one.unpacked(template, found)
 
@@ -281,7 +281,7 @@ class MonitorGroup:
         # Monitors that are no journals know of one run only: the outermost.
         return next((s for m in self._watchers if (s := m.resume(template)) is not None), None)
 
-    def chunk(self, step: int, total: int, state: Any, stats: dict[str, float]) -> None:
+    def chunk(self, step: int, total: int, state: Pytree, stats: dict[str, float]) -> None:
         """Tell all of them."""
         for one in self._journals:
             one.put_unfinished(self.scope + _CHAINS, lambda: pack(state), last=step >= total)
@@ -319,7 +319,7 @@ def recorder_of(monitor: Monitor | Recorder | None) -> Recorder:
     return MonitorGroup(() if monitor is None else (monitor,))
 
 
-def fingerprint(*trees: Any) -> str:
+def fingerprint(*trees: Pytree) -> str:
     """A name for a result, by everything that decides it."""
     digest = hashlib.blake2b(digest_size=12)
     for leaf in jax.tree.leaves(trees):
@@ -329,12 +329,12 @@ def fingerprint(*trees: Any) -> str:
     return digest.hexdigest()
 
 
-def pack(state: Any) -> dict[str, np.ndarray]:
+def pack(state: Pytree) -> dict[str, np.ndarray]:
     """The leaves of a tree, numbered."""
     return {f"leaf{k}": np.asarray(_plain(leaf)) for k, leaf in enumerate(jax.tree.leaves(state))}
 
 
-def unpack_like(structure: Any, arrays: Arrays) -> Any:
+def unpack_like(structure: Pytree, arrays: Arrays) -> Pytree:
     """Inverse of `pack`: a tree of the same structure, whatever its leaves."""
     return jax.tree.unflatten(jax.tree.structure(structure), _leaves(arrays))
 
@@ -354,7 +354,7 @@ def _with_room(like: np.ndarray, leaf: np.ndarray) -> np.ndarray | None:
     return longer
 
 
-def _unpack(template: Any, leaves: list[np.ndarray]) -> Any:
+def _unpack(template: Pytree, leaves: list[np.ndarray]) -> Pytree:
     wanted, structure = jax.tree.flatten(template)
     restored = [
         jax.random.wrap_key_data(jnp.asarray(leaf)) if _is_key(like) else leaf
@@ -367,5 +367,5 @@ def _plain(leaf: Any) -> Any:
     return jax.random.key_data(leaf) if _is_key(leaf) else leaf
 
 
-def _is_key(leaf: Any) -> bool:
+def _is_key(leaf: object) -> bool:
     return isinstance(leaf, jax.Array) and jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)

@@ -17,7 +17,6 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 from bayesdag.errors import BayesdagWarning, WriteError
 
@@ -36,7 +35,7 @@ _MAX_TRIED = 2**28
 _LOCK_WORDS = "held by bayesdag, "
 
 
-def write_whole(path: Path, write: Callable[[Path], Any]) -> None:
+def write_whole(path: Path, write: Callable[[Path], object]) -> None:
     """Call `write` on a temporary file beside `path`, then rename it to `path`."""
     _refuse_folders(path)
     remove_leftovers(path)

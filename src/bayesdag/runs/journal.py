@@ -11,11 +11,12 @@ import json
 import struct
 import zlib
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from bayesdag.errors import FileFormatError
+from bayesdag.types import Facts, PlainData
 
 Arrays = Mapping[str, np.ndarray]
 
@@ -34,13 +35,13 @@ class Located(NamedTuple):
     length: int
 
 
-def header(settings: Mapping[str, Any]) -> bytes:
+def header(settings: Facts) -> bytes:
     """First bytes of a file, by the settings of its run."""
     body = json.dumps(settings, sort_keys=True).encode()
     return MAGIC + _HEADER.pack(FORMAT, len(body), zlib.crc32(body)) + body
 
 
-def read_header(file: io.BufferedIOBase, name: str) -> dict[str, Any]:
+def read_header(file: io.BufferedIOBase, name: str) -> PlainData:
     """Settings of the run that a file belongs to; other files are refused."""
     start = file.read(len(MAGIC))
     if not start:

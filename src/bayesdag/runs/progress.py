@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 
 from bayesdag.text import printable
+from bayesdag.types import Pytree
 
 SILENT_SECONDS = 2.0  # a fit shorter than this shows nothing
 SECONDS_BETWEEN_LINES = 10.0
@@ -76,7 +77,7 @@ class ProgressReport:
         self._thread.start()
         return self
 
-    def __exit__(self, *_: Any) -> None:
+    def __exit__(self, *_: object) -> None:
         self._over.set()
         self._thread.join()
 
@@ -85,11 +86,11 @@ class ProgressReport:
         with suppress(OSError, ValueError):
             _write_line(printable(words))
 
-    def resume(self, template: Any) -> None:
+    def resume(self, template: Pytree) -> None:
         """Nothing is kept here."""
         del template
 
-    def chunk(self, step: int, total: int, state: Any, stats: dict[str, float]) -> None:
+    def chunk(self, step: int, total: int, state: Pytree, stats: dict[str, float]) -> None:
         """Take note of the steps that are done."""
         del state
         self.report("sampling", step, total)

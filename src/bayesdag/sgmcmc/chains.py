@@ -4,7 +4,7 @@ import dataclasses
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
@@ -17,7 +17,7 @@ from bayesdag.knowledge import Constraints
 from bayesdag.model.energy import Batch
 from bayesdag.sgmcmc.dagspace import Support, support
 from bayesdag.sgmcmc.settings import EngineSettings
-from bayesdag.types import Array, Key, Keys, Params, Sampler
+from bayesdag.types import Array, Key, Keys, Params, Pytree, Sampler
 
 _TILE_ROWS = 32  # measured: a CPU's cache then holds the activations of one chain
 
@@ -35,11 +35,11 @@ class ChainState(NamedTuple):
         energy: of the data under each chain, averaged over recent steps.
     """
 
-    potentials: Any
-    params: Any
+    potentials: Pytree
+    params: Pytree
     learned: Params
-    optimiser: Any
-    carry: Any
+    optimiser: Pytree
+    carry: Pytree
     rows: Int[Array, " n"]
     energy: Float[Array, " chain"]
 
@@ -63,12 +63,12 @@ class ChainKernel(Protocol):
     """One data set's chains: how they move, and what a draw keeps of them."""
 
     def step(
-        self, key: Key, step: Array, state: Any, context: DataContext
-    ) -> tuple[Any, dict[str, Array]]:
+        self, key: Key, step: Array, state: Pytree, context: DataContext
+    ) -> tuple[Pytree, dict[str, Array]]:
         """The next state of all chains, and statistics per chain."""
         ...
 
-    def keep(self, key: Key, state: Any, context: DataContext) -> Params:
+    def keep(self, key: Key, state: Pytree, context: DataContext) -> Params:
         """The draw of every chain."""
         ...
 
@@ -88,18 +88,18 @@ class StackedDatasets:
 
     engine: ChainKernel
 
-    def step(self, key: Keys, step: Array, state: Any, context: DataContext) -> tuple:
+    def step(self, key: Keys, step: Array, state: Pytree, context: DataContext) -> tuple:
         """Every data set one step further; each has its own key."""
 
-        def one(key: Key, state: Any, x: Array, counted: Array) -> tuple:
+        def one(key: Key, state: Pytree, x: Array, counted: Array) -> tuple:
             return self.engine.step(key, step, state, DataContext(x, counted, context.support))
 
         return _per_dataset(one)(key, state, context.x, context.counted)
 
-    def keep(self, key: Keys, state: Any, context: DataContext) -> Params:
+    def keep(self, key: Keys, state: Pytree, context: DataContext) -> Params:
         """The draws of every data set."""
 
-        def one(key: Key, state: Any, x: Array, counted: Array) -> Params:
+        def one(key: Key, state: Pytree, x: Array, counted: Array) -> Params:
             return self.engine.keep(key, state, DataContext(x, counted, context.support))
 
         return _per_dataset(one)(key, state, context.x, context.counted)
@@ -130,7 +130,7 @@ def init_parts(settings: EngineSettings, part: Initialised, key: Key, d: int) ->
     return jax.vmap(lambda key: part.init(key, d))(keys)
 
 
-def carries(settings: EngineSettings, d: int) -> Any:
+def carries(settings: EngineSettings, d: int) -> Pytree:
     """Carry of the relaxation from step to step, per chain."""
     return jax.tree.map(
         lambda x: jnp.broadcast_to(x, (settings.num_chains, *x.shape)), settings.relaxation.init(d)
@@ -198,7 +198,7 @@ def tiled(context: DataContext, rows: Array, num_tiles: int, correct: bool) -> B
 def _per_dataset(function: Callable) -> Callable:
     """`function` of one data set for all of them; for a single one nothing is batched."""
 
-    def apply(*trees: Any) -> Any:
+    def apply(*trees: Pytree) -> Pytree:
         if jax.tree.leaves(trees)[0].shape[0] == 1:
             only = function(*jax.tree.map(lambda x: x[0], trees))
             return jax.tree.map(lambda x: x[None], only)

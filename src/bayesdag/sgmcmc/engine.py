@@ -49,10 +49,10 @@ class Engine(EngineSettings, ABC):
     def expected_duration(self, num_rows: int, num_variables: int) -> Duration:
         """Steps times the time of one, which compiling precedes."""
         steps = self.num_warmup + self.num_samples * self.thinning
-        share = min(num_rows, self.batch_size) / 512 * self.num_chains / 10
+        work = min(num_rows, self.batch_size) / 512 * self.num_chains / 10
         faster = ("fewer columns", "preset 'quick'", "method 'collapsed'")
         if on_cpu():
-            step = _STEP_AT_TWENTY * share * (num_variables / 20) ** 2.3
+            step = _STEP_AT_TWENTY * work * (num_variables / 20) ** 2.3
             return Duration(20.0 + steps * step, (*faster, "a GPU"))
         step = _STEP_AT_TWENTY_ON_GPU * (num_variables / 20)
         return Duration(20.0 + steps * step, faster, on_accelerator=True)

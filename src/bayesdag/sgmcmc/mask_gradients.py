@@ -91,7 +91,7 @@ class LeaveOneOut:
 
 @dataclass(frozen=True)
 class SelfNormalised:
-    """Score function weighted by the likelihood's share, less its mean without the data.
+    """Score function weighted by the likelihood's fraction, less its mean without the data.
 
     The plain form of ∇ log E = E[W - σ(W̃) | W̃, D]. Its bias is that of a ratio, and
     vanishes with the number of masks; no entry exceeds 1.
@@ -101,8 +101,8 @@ class SelfNormalised:
 
     def __call__(self, logits: Logits, draws: MaskDraws) -> Logits:
         """The estimate."""
-        share = node_weights(draws.log_terms) - 1 / draws.log_terms.shape[0]
-        return jnp.einsum("sj,sij->ij", share, _scores(logits, draws.masks))
+        fraction = node_weights(draws.log_terms) - 1 / draws.log_terms.shape[0]
+        return jnp.einsum("sj,sij->ij", fraction, _scores(logits, draws.masks))
 
 
 def draw(key: Key, logits: Logits, num_masks: int) -> tuple[Array, Array]:
@@ -117,7 +117,7 @@ def log_mean_exp(log_terms: LogTerms) -> Float[Array, " d"]:
 
 
 def node_weights(log_terms: LogTerms) -> LogTerms:
-    """Share of each mask in the likelihood of each node."""
+    """Fraction of each mask in the likelihood of each node."""
     return jax.nn.softmax(log_terms, axis=0)
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from itertools import product
-from typing import Any
 
 from bayesdag.bench.fits import with_baselines
 from bayesdag.bench.runners import BaseRate
@@ -10,6 +9,7 @@ from bayesdag.bench.suite import BASE_RATE, Part, Runner, Size, Suite, Table, Tr
 from bayesdag.datasets._worlds import DEVELOPMENT, FIGURES
 from bayesdag.datasets.broken_world import BrokenWorld
 from bayesdag.methods.collapsed import Collapsed
+from bayesdag.types import PlainData
 
 NEURAL, LINEAR = "collapsed, neural", "collapsed, BGe"
 # Families of data of each part, and its first seed: figures come from families and seeds that
@@ -61,7 +61,7 @@ def build(size: Size) -> Suite:
     )
 
 
-def runners(methods: dict[str, Any], with_environment: bool = False) -> dict[str, Runner]:
+def runners(methods: PlainData, with_environment: bool = False) -> dict[str, Runner]:
     """Fits of some methods and of the baselines, and the constant forecast."""
     fits = with_baselines(methods, score_truth=False, with_environment=with_environment)
     return {**fits, BASE_RATE: BaseRate()}
@@ -82,5 +82,5 @@ def _trials(size: Size, half: str) -> Iterator[Trial]:
         for num_rows, d, edges_per_node in sizes(size):
             for family in families:
                 values = (family, num_rows, d, edges_per_node)
-                setting: dict[str, Any] = dict(zip(SETTING, values, strict=True))
+                setting: PlainData = dict(zip(SETTING, values, strict=True))
                 yield Trial(setting, seed, BrokenWorld(family, d, edges_per_node, num_rows))

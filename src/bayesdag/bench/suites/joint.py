@@ -1,6 +1,5 @@
 """The two engines of the paper side by side, and remedies for the second one."""
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -17,6 +16,7 @@ from bayesdag.scores.linear_gaussian import LinearGaussian
 from bayesdag.sgmcmc.mask_gradients import StraightThrough
 from bayesdag.sgmcmc.mask_moves import AveragedMasks, Flips
 from bayesdag.sgmcmc.samplers.adam_sghmc import AdamSGHMC
+from bayesdag.types import Facts
 
 VI, VI_ANNEALED = "SG-MCMC+VI", "SG-MCMC+VI, annealed"
 PRINTED = "joint as printed"
@@ -124,7 +124,7 @@ def _remedies(
     return Part(name, tuple(found), with_baselines(wanted, from_truth=from_truth))
 
 
-def _chosen(settings: Mapping[str, Any], size: Size, only: tuple[str, ...]) -> dict[str, Any]:
+def _chosen(settings: Facts, size: Size, only: tuple[str, ...]) -> dict[str, Any]:
     """These engines, or all; in a quick run short ones, and few: each is compiled anew."""
     if size == "paper":
         found = engines(**settings)

@@ -1,18 +1,18 @@
 """Measured data with a known graph: what is found, and how sure, by what the method is told."""
 
 from collections.abc import Iterator
-from typing import Any
 
 from bayesdag.bench.suite import Part, Size, Suite, Table, Trial
 from bayesdag.bench.suites.broken_worlds import METHODS, WORTH, runners
 from bayesdag.datasets._conditions import MARKINGS
 from bayesdag.datasets.light_tunnel import LightTunnel
 from bayesdag.datasets.sachs_full import SachsFull
+from bayesdag.types import PlainData
 
 SETTING = ("data", "marking", "rows", "d")
 SUBSAMPLE = {"quick": 300, "paper": 1000}
 NUM_SETS = {"quick": 1, "paper": 3}  # of each subsample
-SETS: dict[str, tuple[type, dict[str, Any]]] = {
+SETS: dict[str, tuple[type, PlainData]] = {
     "light tunnel": (LightTunnel, {}),
     "Sachs, log, 17 edges": (SachsFull, {"logarithm": True}),
     "Sachs, log, 20 edges": (SachsFull, {"logarithm": True, "num_edges": 20}),
@@ -51,5 +51,5 @@ def _trials(size: Size) -> Iterator[Trial]:
                 dataset = kind(marking=marking, num_rows=num_rows, **options)
                 d, rows = dataset.size
                 values = (name, marking, rows, d)
-                setting: dict[str, Any] = dict(zip(SETTING, values, strict=True))
+                setting: PlainData = dict(zip(SETTING, values, strict=True))
                 yield Trial(setting, seed, dataset)

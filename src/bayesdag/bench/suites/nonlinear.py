@@ -16,13 +16,14 @@ from bayesdag.methods.bayesdag import BayesDAG
 from bayesdag.methods.collapsed import Collapsed
 from bayesdag.methods.exact import Exact
 from bayesdag.methods.joint import Joint
+from bayesdag.types import PlainData
 
 FIRST_SEED = 1000  # smaller seeds are for development
 NEURAL = "collapsed, neural"
 SETTING = ("graph", "d", "mechanism", "noise", "rows", "scaling")
-BASE: dict[str, Any] = dict(zip(SETTING, ("er", 10, "mlp", "gaussian", 5000, "raw"), strict=True))
+BASE: PlainData = dict(zip(SETTING, ("er", 10, "mlp", "gaussian", 5000, "raw"), strict=True))
 # One change to the base setting at a time.
-CHANGES: tuple[dict[str, Any], ...] = (
+CHANGES: tuple[PlainData, ...] = (
     *({"mechanism": name} for name in ("gp", "sigmoid", "additive")),
     *({"noise": name} for name in ("laplace", "student_t", "heteroscedastic")),
     *({"rows": number} for number in (500, 100)),
@@ -110,7 +111,7 @@ def _measured() -> Iterator[Trial]:
     yield from trials(_about("syntren", 20, 500), NumberedSyntren(), range(1, 6))
 
 
-def _about(name: str, d: int, rows: int) -> dict[str, Any]:
+def _about(name: str, d: int, rows: int) -> PlainData:
     return dict(zip(SETTING, (name, d, "measured", "–", rows, "raw"), strict=True))
 
 

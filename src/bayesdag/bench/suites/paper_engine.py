@@ -16,6 +16,7 @@ from bayesdag.model.priors.density import DensityGrid
 from bayesdag.model.priors.uniform import Uniform
 from bayesdag.scores.bge import BGe
 from bayesdag.scores.linear_gaussian import LinearGaussian
+from bayesdag.types import PlainData
 
 PUBLISHED = "published"
 EPOCHS, EVERY = 96, 8  # of a curve: how long, and how often it is looked at
@@ -77,7 +78,7 @@ def _step(size: Size) -> Part:
     sizes = (10, 20, 30, 50) if size == "paper" else (10,)
     made = [Trial({"d": d}, 0, Synthetic(num_variables=d, num_test=0)) for d in sizes]
     steps = 20 if size == "paper" else 3
-    runners: dict[str, Any] = {
+    runners: PlainData = {
         f"ours, {passes} pass{'es' * (passes > 1)}": FitRunner(
             BayesDAG(passes=passes, num_warmup=steps, num_samples=1, thinning=1)
         )

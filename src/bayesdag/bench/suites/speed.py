@@ -7,6 +7,7 @@ from bayesdag.bench.runners import Call, Command
 from bayesdag.bench.suite import Part, Size, Suite, Table, Trial
 from bayesdag.datasets.synthetic import Synthetic
 from bayesdag.methods.collapsed import Collapsed
+from bayesdag.types import PlainData
 
 SEED = 900
 STARTS = {
@@ -58,7 +59,7 @@ def _linear(d: int, num_rows: int) -> Synthetic:
 
 def _questions(few: int, many: int, num_draws: int) -> dict[str, Call]:
     """Four chains of `num_draws` draws that differ in a few edges."""
-    size: dict[str, Any] = {"d": many, "num_draws": num_draws}
+    size: PlainData = {"d": many, "num_draws": num_draws}
     found = {
         f"{question}, {many} variables": Call("questions:ask_file", size | {"question": question})
         for question in ("save", "load", "show")

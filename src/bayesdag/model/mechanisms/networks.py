@@ -12,6 +12,7 @@ import jax.numpy as jnp
 from jaxtyping import Float, Shaped
 
 from bayesdag.model import warps
+from bayesdag.model.mechanisms._nodes import means_of_all
 from bayesdag.types import Array, Graph, Key, Params, Rows
 
 # Bound of the log factor of a heteroscedastic scale: rows far out are not taken for impossible.
@@ -84,10 +85,7 @@ class Networks:
 
     def __call__(self, params: Params, x: Rows, graph: Graph) -> Rows:
         """Means of all variables at once."""
-        params, x, graph = jax.tree.map(jnp.asarray, (params, x, graph))
-        nodes = jnp.arange(graph.shape[0])
-        means = jax.lax.map(lambda i: self.node(params, x, graph[:, i], i), nodes)
-        return means.T
+        return means_of_all(self, params, x, graph)
 
     def node(
         self, params: Params, x: Rows, parents: Shaped[Array, " d"], i: Array

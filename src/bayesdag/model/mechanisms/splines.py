@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, Shaped
 
+from bayesdag.model.mechanisms._nodes import means_of_all
 from bayesdag.types import Array, Graph, Key, Params, Rows
 
 
@@ -59,10 +60,7 @@ class AdditiveSplines:
 
     def __call__(self, params: Params, x: Rows, graph: Graph) -> Rows:
         """Means of all variables at once."""
-        params, x, graph = jax.tree.map(jnp.asarray, (params, x, graph))
-        nodes = jnp.arange(graph.shape[0])
-        means = jax.lax.map(lambda i: self.node(params, x, graph[:, i], i), nodes)
-        return means.T
+        return means_of_all(self, params, x, graph)
 
     def node(
         self, params: Params, x: Rows, parents: Shaped[Array, " d"], i: Array

@@ -1,4 +1,4 @@
-"""Score function weighted by each mask's share of the likelihood."""
+"""Score function weighted by each mask's fraction of the likelihood."""
 
 from bayesdag.sgmcmc.mask_gradients import SelfNormalised
 
