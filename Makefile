@@ -4,7 +4,7 @@ BIN := .venv/bin
 INSTALLED := .venv/.installed
 WORKERS ?= 2
 
-.PHONY: env demo test test-browser check bench docs
+.PHONY: env demo test tests test-browser check bench docs
 
 env: $(INSTALLED)
 
@@ -29,7 +29,11 @@ check: env
 	$(BIN)/ruff format --check .
 	$(BIN)/pyright
 
-test: check
+# Checked beside the tests, because types are checked on one core.
+test: env
+	@$(MAKE) --no-print-directory -j 2 check tests
+
+tests: env
 	$(BIN)/python -m pytest -n $(WORKERS)
 
 # The report in a real browser; pictures to look at end in build/pictures.

@@ -235,11 +235,11 @@ def _is_plain(value: Any, hint: Any) -> bool:
     return hint in (bool, str, types.NoneType) and type(value) is hint
 
 
-def _is_class(option: Any) -> bool:
+def _is_class(option: object) -> bool:
     return isinstance(option, type) and option not in (bool, int, float, str, types.NoneType)
 
 
-def _is_protocol(option: Any) -> bool:
+def _is_protocol(option: object) -> bool:
     return _is_class(option) and option.__name__ in _FAMILY_OF_PROTOCOL
 
 
@@ -249,7 +249,7 @@ def _options(hint: Any) -> list[Any]:
     return list(typing.get_args(hint)) if union else [hint]
 
 
-def _short(value: Any) -> str:
+def _short(value: object) -> str:
     """Untrusted data in a message: on one line, and not for pages."""
     if isinstance(value, dict | list):
         return f"a {'mapping' if isinstance(value, dict) else 'list'} of {len(value)}"

@@ -97,7 +97,7 @@ def _text(cell: Cell) -> str:
     return "{" + ",\n ".join(fields) + "}\n"
 
 
-def _slug(value: Any) -> str:
+def _slug(value: object) -> str:
     return re.sub(r"[^\w.+=-]+", "-", str(value).lower()).strip("-") or "none"
 
 

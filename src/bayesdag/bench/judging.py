@@ -19,7 +19,7 @@ from bayesdag.knowledge import Constraints
 from bayesdag.methods.exact import Exact
 from bayesdag.posterior import Posterior
 from bayesdag.sgmcmc.engine import Engine
-from bayesdag.types import Method
+from bayesdag.types import Array, Graph, Method, Params
 
 # Bins of edge probabilities; calibration is judged between the first and the last but one.
 BINS = (0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
@@ -144,10 +144,10 @@ def held_out(posterior: Posterior, test: Dataset) -> float:
     """
     were_set = ~test.observed
 
-    def one_draw(params: Any, graph: Any) -> Any:
+    def one_draw(params: Params, graph: Graph) -> Array:
         return posterior.model.log_prob(params, graph, test.values, were_set)
 
-    def flat(leaf: Any) -> np.ndarray:
+    def flat(leaf: Array) -> np.ndarray:
         leaf = np.asarray(leaf).reshape(-1, *leaf.shape[2:])
         return leaf.astype(np.float64) if leaf.dtype.kind == "f" else leaf
 

@@ -2,13 +2,13 @@
 
 import time
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from jaxtyping import Int8
 
 from bayesdag.runs import loop
 from bayesdag.sgmcmc import dagspace
+from bayesdag.types import Pytree
 
 _APART = 0.05  # between neighbouring potentials at the start
 
@@ -56,7 +56,7 @@ class StartAt:
 
     def __call__(self, progress: loop.RunState) -> loop.RunState:
         """The beginning, elsewhere."""
-        state: Any = progress.state
+        state: Pytree = progress.state
         position = np.broadcast_to(self._potentials[:, None], state.potentials.position.shape)
         state = state._replace(potentials=state.potentials._replace(position=position))
         if hasattr(state, "masks"):
@@ -71,11 +71,11 @@ class Watch:
     clock: RunClock
     start: StartAt | None = None
 
-    def resume(self, template: Any) -> Any | None:
+    def resume(self, template: Pytree) -> Pytree | None:
         """The start, where one is set."""
         return None if self.start is None else self.start(template)
 
-    def chunk(self, step: int, total: int, state: Any, stats: dict[str, float]) -> None:
+    def chunk(self, step: int, total: int, state: Pytree, stats: dict[str, float]) -> None:
         """Hand the time on."""
         del total, stats
         self.clock.chunk(step, state)

@@ -2,7 +2,6 @@
 
 import tempfile
 from pathlib import Path
-from typing import Any
 
 import jax
 import numpy as np
@@ -15,7 +14,7 @@ from bayesdag.model.mechanisms.linear import Linear
 from bayesdag.model.noises.gaussian import Gaussian
 from bayesdag.model.scm import SCM
 from bayesdag.posterior import Posterior, from_draws, load
-from bayesdag.types import Mechanism
+from bayesdag.types import Key, Mechanism, Params
 
 
 def ask_file(seed: int, d: int, num_draws: int, question: str) -> Measures:
@@ -67,8 +66,8 @@ def made_up(seed: int, mechanism: Mechanism, d: int, num_draws: int) -> Posterio
     )
 
 
-def _params(seed: int, mechanism: Mechanism, d: int, shape: tuple[int, int]) -> Any:
-    def init(key: Any) -> Any:
+def _params(seed: int, mechanism: Mechanism, d: int, shape: tuple[int, int]) -> Params:
+    def init(key: Key) -> Params:
         return {"mechanism": mechanism.init(key, d), "noise": Gaussian().init(key, d)}
 
     keys = jax.random.split(jax.random.key(seed), shape)

@@ -53,7 +53,7 @@ def interval(values: Sequence[float], form: str) -> str:
     return f"{mean} ± {format(half, form)}"
 
 
-def markdown(titles: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
+def markdown(titles: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
     """Lines of a Markdown table."""
     titles = list(titles)
     lines = [titles, ["---"] * len(titles), *rows]
@@ -256,7 +256,7 @@ def _groups(
     return [(group, groups[group]) for group in sorted(groups, key=place)]
 
 
-def _comparable(value: Any) -> tuple:
+def _comparable(value: object) -> tuple:
     number = isinstance(value, int | float)
     return (number, value if number else 0, str(value))
 
@@ -317,7 +317,7 @@ def _failures(cells: Sequence[Cell]) -> list[str]:
     return ["## Lost cells", markdown(titles, rows)]
 
 
-def _words(cell: Cell) -> list[Any]:
+def _words(cell: Cell) -> list[object]:
     return [", ".join(map(str, cell.setting.values())), cell.method, cell.seed]
 
 

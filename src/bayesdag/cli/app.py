@@ -5,7 +5,7 @@ import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -129,5 +129,5 @@ def _is_refusal(error: ValueError) -> bool:
     return isinstance(error, BayesdagError)
 
 
-def _short_warning(message: Warning | str, *_: Any, **__: Any) -> None:
+def _short_warning(message: Warning | str, *_: object, **__: object) -> None:
     typer.echo(f"bayesdag: note: {printable(str(message))}", err=True)

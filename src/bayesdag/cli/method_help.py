@@ -3,7 +3,7 @@
 import dataclasses
 import inspect
 import re
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 
 class MethodHelp(NamedTuple):
@@ -63,7 +63,7 @@ def _meanings_in(cls: type) -> dict[str, str]:
     return found
 
 
-def short(value: Any) -> str:
+def short(value: object) -> str:
     """A value as one would type it; a plug-in with what differs from its own defaults."""
     if isinstance(value, tuple | list):
         return f"({', '.join(short(item) for item in value)})"
@@ -75,6 +75,6 @@ def short(value: Any) -> str:
     return f"{own}({inside})" if inside else own
 
 
-def _changed(default: Any, chosen: Any) -> list[str]:
+def _changed(default: object, chosen: object) -> list[str]:
     names = [field.name for field in dataclasses.fields(default)]
     return [name for name in names if getattr(default, name) != getattr(chosen, name)]

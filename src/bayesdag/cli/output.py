@@ -32,7 +32,7 @@ def print_table(frame: "pandas.DataFrame", title: str | None = None, digits: str
 
 def print_rows(
     headings: Sequence[str],
-    rows: Iterable[Sequence[Any]],
+    rows: Iterable[Sequence[object]],
     title: str | None = None,
     digits: str = ".3f",
 ) -> None:
@@ -86,7 +86,7 @@ def say(text: str, as_json: bool = False) -> None:
         _print(Text(printable(text)))
 
 
-def print_json(value: Any) -> None:
+def print_json(value: object) -> None:
     """Plain data as JSON that every reader takes: numbers that do not exist are null."""
     typer.echo(json.dumps(plain(value), indent=2, allow_nan=False))
 
@@ -110,11 +110,11 @@ def typed_command() -> str:
     return "python -m bayesdag" if called.endswith("__main__.py") else called
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: object) -> bool:
     return value is None or hasattr(value, "__float__")
 
 
-def _cell(value: Any, digits: str) -> str:
+def _cell(value: object, digits: str) -> str:
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return NOTHING
     if isinstance(value, float):
@@ -124,7 +124,7 @@ def _cell(value: Any, digits: str) -> str:
     return printable(str(value))
 
 
-def _print(content: Any) -> None:
+def _print(content: object) -> None:
     """Onto the terminal as wide as it is; into a pipe unwrapped, without spaces at line ends."""
     from rich.console import Console
 

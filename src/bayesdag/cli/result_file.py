@@ -151,16 +151,16 @@ class KeptProgress:
         self._seen = self._stamp()
         self._now = self._kept = ""
 
-    def resume(self, template: Any) -> None:
+    def resume(self, template: object) -> None:
         """Nothing is kept here."""
         del template
 
-    def chunk(self, step: int, total: int, state: Any, stats: dict[str, float]) -> None:
+    def chunk(self, step: int, total: int, state: object, stats: dict[str, float]) -> None:
         """Note how far the run is."""
         del state, stats
         self._note(f"step {step} of {total}")
 
-    def report(self, words: str, *counts: Any) -> None:
+    def report(self, words: str, *counts: object) -> None:
         """Note what is being done."""
         del counts
         self._note(words)

@@ -39,6 +39,7 @@ from bayesdag.types import (
     Mechanism,
     Monitor,
     Params,
+    PlainData,
     StructurePrior,
 )
 
@@ -185,7 +186,7 @@ class DiBS:
         weights = params["mechanism"]["weights"]
         return {"mechanism": with_intercept(weights, graphs, data), "noise": params["noise"]}
 
-    def _words(self, num_kept: int) -> dict[str, Any]:
+    def _words(self, num_kept: int) -> PlainData:
         lost = self.num_particles - num_kept
         notes = [f"{lost} of {self.num_particles} particles ended in graphs with cycles, left out"]
         if self.weighted:

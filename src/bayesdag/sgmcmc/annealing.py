@@ -6,14 +6,12 @@ resampled by how much better they explain the data than the others. Functions ar
 tempered: they would be forgotten.
 """
 
-from typing import Any
-
 import jax
 import jax.numpy as jnp
 from jaxtyping import Float, Int
 
 from bayesdag.sgmcmc.samplers._trees import flatten
-from bayesdag.types import Array, Key
+from bayesdag.types import Array, Key, Pytree
 
 _STAGES = 50  # resamplings of the chains
 
@@ -53,11 +51,11 @@ def smoothed_energy(num_warmup: int, step: Array, old: Array, new: Array) -> Arr
     return old + weight * (new - old)
 
 
-def take_chains(chosen: Int[Array, " chain"], state: Any) -> Any:
+def take_chains(chosen: Int[Array, " chain"], state: Pytree) -> Pytree:
     """The state of a sampler of all chains, restricted to the chosen ones."""
     vector, restore = flatten(state.position)
 
-    def of_chosen(tree: Any) -> Any:
+    def of_chosen(tree: Pytree) -> Pytree:
         return jax.tree.map(lambda leaf: leaf[chosen], tree)
 
     def of_vector(value: Array) -> Array:

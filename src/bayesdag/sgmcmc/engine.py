@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -20,7 +20,17 @@ from bayesdag.runs.loop import RunState, Schedule
 from bayesdag.sgmcmc import chains, dagspace
 from bayesdag.sgmcmc.chains import DataContext, on_cpu
 from bayesdag.sgmcmc.settings import EngineSettings
-from bayesdag.types import Array, Duration, ExactDependence, Key, Keys, Monitor, Params, Sampler
+from bayesdag.types import (
+    Array,
+    Duration,
+    ExactDependence,
+    Key,
+    Keys,
+    Monitor,
+    Params,
+    Pytree,
+    Sampler,
+)
 
 # Seconds of one step of ten chains and 512 rows (`benchmarks/results`); one core, one H200.
 _STEP_AT_TWENTY, _STEP_AT_TWENTY_ON_GPU = 0.09, 0.0027
@@ -95,21 +105,21 @@ class Engine(EngineSettings, ABC):
         """Posteriors from a finished run, one per data set."""
 
     @abstractmethod
-    def start(self, key: Key, num_rows: int, d: int) -> Any:
+    def start(self, key: Key, num_rows: int, d: int) -> Pytree:
         """All chains of one data set before the first step."""
 
     @abstractmethod
     def step(
-        self, key: Key, step: Array, state: Any, context: DataContext
-    ) -> tuple[Any, dict[str, Array]]:
+        self, key: Key, step: Array, state: Pytree, context: DataContext
+    ) -> tuple[Pytree, dict[str, Array]]:
         """The next state of all chains, and statistics per chain."""
 
     @abstractmethod
-    def keep(self, key: Key, state: Any, context: DataContext) -> Params:
+    def keep(self, key: Key, state: Pytree, context: DataContext) -> Params:
         """The joint draw of every chain."""
 
     @abstractmethod
-    def clipped_share(self, state: Any) -> Array:
+    def clipped_share(self, state: Pytree) -> Array:
         """Fraction of functions' coordinates where mini-batches alone are too noisy."""
 
     @abstractmethod
@@ -181,6 +191,6 @@ def all_rows(num_rows: int) -> Array:
 
 
 @partial(jax.jit, static_argnums=(0, 2, 3))
-def started(engine: Engine, keys: Keys, num_rows: int, d: int) -> Any:
+def started(engine: Engine, keys: Keys, num_rows: int, d: int) -> Pytree:
     """The chains of every data set; compiled once for equal settings and shapes."""
     return jax.vmap(lambda key: engine.start(key, num_rows, d))(keys)

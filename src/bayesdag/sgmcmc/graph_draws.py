@@ -1,14 +1,14 @@
 """Graphs τ(W, p) with W ~ q(W|p), for all chains: with a way back, or as plain draws."""
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import jax
 from jaxtyping import Float
 
 from bayesdag.sgmcmc import dagspace
 from bayesdag.sgmcmc.chains import ChainState, DataContext
-from bayesdag.types import Array, Edges, Graph, Key, Params, Relaxation
+from bayesdag.types import Array, Edges, Graph, Key, Params, Pytree, Relaxation
 
 STRAIGHT_THROUGH = (
     "the gradient of the order is a straight-through estimate, so edge probabilities are "
@@ -63,7 +63,7 @@ class GraphDraw(NamedTuple):
     graphs: Float[Array, "chain d d"]
     entropy: Float[Array, " chain"]
     pull: Callable
-    carry: Any
+    carry: Pytree
 
 
 def differentiable(

@@ -8,7 +8,7 @@ integrated out; W̃ given the mask is then drawn exactly. Both leave the same ta
 """
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -17,7 +17,7 @@ from jaxtyping import Float
 from bayesdag.sgmcmc import mask_gradients
 from bayesdag.sgmcmc.mask_gradients import MaskDraws, MaskGradient, SelfNormalised
 from bayesdag.sgmcmc.node_energies import ChainContext, NodeEnergies
-from bayesdag.types import Array, Key, Mask, Sampler
+from bayesdag.types import Array, Key, Mask, Pytree, Sampler
 
 
 @dataclass(frozen=True)
@@ -37,8 +37,14 @@ class AveragedMasks:
     retains: ClassVar[bool] = False
 
     def __call__(
-        self, key: Key, logits: Any, mask: Mask, chain: ChainContext, sampler: Sampler, scale: float
-    ) -> tuple[Any, Mask]:
+        self,
+        key: Key,
+        logits: Pytree,
+        mask: Mask,
+        chain: ChainContext,
+        sampler: Sampler,
+        scale: float,
+    ) -> tuple[Pytree, Mask]:
         """The logits some steps further, and the columns that the data chose last."""
         for key_step in jax.random.split(key, self.num_steps):
             key_draw, key_move = jax.random.split(key_step)
@@ -77,8 +83,14 @@ class Flips:
     retains: ClassVar[bool] = True
 
     def __call__(
-        self, key: Key, logits: Any, mask: Mask, chain: ChainContext, sampler: Sampler, scale: float
-    ) -> tuple[Any, Mask]:
+        self,
+        key: Key,
+        logits: Pytree,
+        mask: Mask,
+        chain: ChainContext,
+        sampler: Sampler,
+        scale: float,
+    ) -> tuple[Pytree, Mask]:
         """The logits as they were, because they are integrated out, and the new mask."""
         del sampler, scale
         free, energies = chain.free(), None

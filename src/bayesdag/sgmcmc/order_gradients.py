@@ -4,7 +4,7 @@ The data's gradient in the graph is pulled back through the relaxed order (strai
 so it is biased; exchanges of neighbours (`order_moves`) need none of this.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 from jaxtyping import Float
@@ -13,7 +13,7 @@ from bayesdag.model.energy import Batch, Gradient, spread
 from bayesdag.sgmcmc import dagspace
 from bayesdag.sgmcmc.chains import DataContext
 from bayesdag.sgmcmc.engine import Engine
-from bayesdag.types import Array, Key
+from bayesdag.types import Array, Key, Pytree
 
 
 class OrderPoint(NamedTuple):
@@ -29,7 +29,7 @@ class OrderPoint(NamedTuple):
     coordinates: Float[Array, "chain d"]
     masks: Float[Array, "chain d d"]
     graphs: Float[Array, "chain d d"]
-    carry: Any
+    carry: Pytree
 
 
 class OrderGradient(NamedTuple):
@@ -43,7 +43,7 @@ class OrderGradient(NamedTuple):
 
     value: Float[Array, "chain d"]
     variance: Float[Array, "chain d"] | None
-    carry: Any
+    carry: Pytree
 
 
 def gradient(
@@ -57,7 +57,7 @@ def gradient(
     """Gradient of U in p for every chain, from that of the data in the graphs."""
 
     def orders(coordinates: Array) -> tuple:
-        def one(coordinates: Array, carry: Any) -> tuple:
+        def one(coordinates: Array, carry: Pytree) -> tuple:
             return engine.relaxation(key, engine.lift(coordinates, context)[0], carry)
 
         return jax.vmap(one)(coordinates, at.carry)

@@ -16,7 +16,7 @@ from bayesdag.scores.linear_gaussian import LinearGaussian
 from bayesdag.sgmcmc.mask_gradients import StraightThrough
 from bayesdag.sgmcmc.mask_moves import AveragedMasks, Flips
 from bayesdag.sgmcmc.samplers.adam_sghmc import AdamSGHMC
-from bayesdag.types import Facts
+from bayesdag.types import Facts, PlainData
 
 VI, VI_ANNEALED = "SG-MCMC+VI", "SG-MCMC+VI, annealed"
 PRINTED = "joint as printed"
@@ -66,7 +66,7 @@ TITLES = {
 }
 
 
-def engines(**shared: Any) -> dict[str, Any]:
+def engines(**shared: Any) -> PlainData:
     """Both engines of the paper and the remedies, at equal settings."""
     printed = Joint(**shared, **AS_PRINTED, order_gradient=True, start_heat=1.0)
     averaged = replace(printed, masks=AveragedMasks())
@@ -109,7 +109,7 @@ def _remedies(
     name: str, kind: str, size: Size, only: tuple[str, ...] = (), from_truth: bool = False
 ) -> Part:
     """Engines on data with networks, or with linear functions and all rows in every step."""
-    settings: dict[str, Any] = {"num_warmup": 3000}  # 500 epochs
+    settings: PlainData = {"num_warmup": 3000}  # 500 epochs
     if kind == "linear":
         settings = {"num_warmup": 1000, "num_samples": 10, "thinning": 25, "num_chains": 8}
         settings |= {"mechanism": LINEAR, "batch_size": ROWS["linear"][0]}
@@ -124,7 +124,7 @@ def _remedies(
     return Part(name, tuple(found), with_baselines(wanted, from_truth=from_truth))
 
 
-def _chosen(settings: Facts, size: Size, only: tuple[str, ...]) -> dict[str, Any]:
+def _chosen(settings: Facts, size: Size, only: tuple[str, ...]) -> PlainData:
     """These engines, or all; in a quick run short ones, and few: each is compiled anew."""
     if size == "paper":
         found = engines(**settings)

@@ -12,9 +12,10 @@ from bayesdag.methods.bagged import Bagged
 from bayesdag.methods.exact import Exact
 from bayesdag.scores.bge import BGe
 from bayesdag.scores.neural import NeuralScore
+from bayesdag.types import PlainData
 
 NUM_VARIABLES, NUM_DRAWS = 6, 400
-SETTINGS: dict[str, dict[str, Any]] = {
+SETTINGS: dict[str, PlainData] = {
     "mlp, 100": {"num_train": 100},
     "mlp, 500": {"num_train": 500},
     "mlp, 5000": {"num_train": 5000},
@@ -49,7 +50,7 @@ def build(size: Size) -> Suite:
     """The suite of this size."""
     quick = size == "quick"
     seeds = range(1, 2) if quick else range(1, 7)
-    made: dict[str, Any] = {name: _synthetic(**changes) for name, changes in SETTINGS.items()}
+    made: PlainData = {name: _synthetic(**changes) for name, changes in SETTINGS.items()}
     made |= {f"{kind}, 500": Misspecified(kind, NUM_VARIABLES) for kind in KINDS}
     if quick:
         made = {"mlp, 100": _synthetic(num_variables=3, num_train=100)}
@@ -59,13 +60,13 @@ def build(size: Size) -> Suite:
     return Suite("Evidence of learned functions", CAPTION, (part,), (table,))
 
 
-def methods(quick: bool) -> dict[str, Any]:
+def methods(quick: bool) -> PlainData:
     """Exact posteriors under each assumption on the noise, averages of them, and others."""
-    effort: dict[str, Any] = {"num_starts": 1, "rough_steps": 2, "fine_steps": 2} if quick else {}
+    effort: PlainData = {"num_starts": 1, "rough_steps": 2, "fine_steps": 2} if quick else {}
     effort |= {"average_noise_models": False}
 
     def exact(heteroscedastic: bool, skewed: bool, trusted: float = inf, seed: int = 0) -> Exact:
-        assumed: dict[str, Any] = {"heteroscedastic": heteroscedastic, "skewed": skewed}
+        assumed: PlainData = {"heteroscedastic": heteroscedastic, "skewed": skewed}
         score = NeuralScore(**assumed, trusted_rows=trusted, seed=seed, **effort)
         return Exact(score, num_samples=NUM_DRAWS)
 
@@ -73,7 +74,7 @@ def methods(quick: bool) -> dict[str, Any]:
         kinds = ((True, False), (False, False), (True, True))
         return Averaged(tuple(exact(*kind, trusted=trusted) for kind in kinds))
 
-    found: dict[str, Any] = {"one scale of noise": exact(False, False)}
+    found: PlainData = {"one scale of noise": exact(False, False)}
     found |= {f"two scales of noise{_words(t)}": exact(True, False, t) for t in TRUSTED}
     found |= {"noise may be skewed": exact(True, True)}
     found |= {f"averaged over noise models{_words(t)}": averaged(t) for t in TRUSTED}

@@ -1,7 +1,5 @@
 """The systems of the published comparison, and those people use, on the same data."""
 
-from typing import Any
-
 from bayesdag.bench.fits import FitRunner, with_baselines
 from bayesdag.bench.runners import Call, Opponent
 from bayesdag.bench.suite import BASELINES, Part, Size, Suite, Table, Trial, trials
@@ -15,13 +13,14 @@ from bayesdag.methods.dibs import DiBS
 from bayesdag.methods.exact import Exact
 from bayesdag.model.mechanisms.linear import Linear
 from bayesdag.model.mechanisms.mlp import MLP
+from bayesdag.types import PlainData
 
 FIRST_SEED = 1000  # smaller seeds are for development
 PATIENCE = 1800.0  # seconds until another package has given up
 NUM_DATASETS = {"quick": 1, "paper": 5}
 SIZES = {"quick": (5,), "paper": (10, 20)}
 KINDS = {"linear": "signed_linear", "nonlinear": "mlp"}
-SYSTEMS: dict[str, dict[str, Any]] = {
+SYSTEMS: dict[str, PlainData] = {
     "quick": {
         "cam": CAM(num_samples=5),
         "bootstrap_ges": BootstrapGES(num_samples=5),
