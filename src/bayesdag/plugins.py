@@ -239,7 +239,7 @@ def _is_class(option: object) -> bool:
     return isinstance(option, type) and option not in (bool, int, float, str, types.NoneType)
 
 
-def _is_protocol(option: object) -> bool:
+def _is_protocol(option: Any) -> bool:
     return _is_class(option) and option.__name__ in _FAMILY_OF_PROTOCOL
 
 

@@ -3,7 +3,7 @@
 import dataclasses
 import inspect
 import re
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 
 class MethodHelp(NamedTuple):
@@ -75,6 +75,6 @@ def short(value: object) -> str:
     return f"{own}({inside})" if inside else own
 
 
-def _changed(default: object, chosen: object) -> list[str]:
+def _changed(default: Any, chosen: Any) -> list[str]:
     names = [field.name for field in dataclasses.fields(default)]
     return [name for name in names if getattr(default, name) != getattr(chosen, name)]
