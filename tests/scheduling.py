@@ -4,14 +4,15 @@ Tests that share fits and compiled code belong together. Groups are read off the
 because a marker of xdist (`xdist_group`) is overlooked under pytest 9.
 """
 
-# What takes longest begins first, so that no worker is left with it at the end.
+# What takes longest begins first, so that no worker is left with it at the end; but one worker
+# has compiled the networks, and the other the methods, before more tests want them.
 LONGEST_FIRST = (
-    "tests/runs/test_interruption.py",
     "tests/scores/test_neural.py",
+    "tests/test_documents.py",
+    "tests/runs/test_interruption.py",
     "tests/contracts/test_scores.py",
     "tests/runs/test_extension.py",
     "tests/test_end_to_end.py",
-    "tests/test_documents.py",
     "tests/contracts/test_methods.py",
     "tests/methods",
     "tests/bench",

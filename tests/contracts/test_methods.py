@@ -35,7 +35,7 @@ KINDS = {
     },
 }
 EMPTY = np.zeros_like(TRUTH)
-SEEDS = (3, 4, 5)
+SEEDS = (3, 4)
 RELABELLED = [2, 0, 3, 1]
 _fitted: dict[tuple, Posterior] = {}
 
@@ -105,7 +105,7 @@ def test_relabelling_the_columns_relabels_the_answer(name):
     first = np.stack([p.edge_matrix() for p in straight])
     second = np.stack([p.edge_matrix()[np.ix_(back, back)] for p in moved])
     difference = first.mean(axis=0) - second.mean(axis=0)
-    # The variance of a difference of two means of three runs, averaged over all pairs.
+    # The variance of a difference of two means of runs, averaged over all pairs.
     variance = (first.var(axis=0, ddof=1) + second.var(axis=0, ddof=1)).mean() / len(SEEDS)
     resolution = 1 / moved[0].weights.size  # of the draws, where all runs agree
     assert np.sqrt((difference**2).mean()) < 4 * np.sqrt(variance) + resolution
