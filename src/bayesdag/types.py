@@ -45,6 +45,16 @@ class ExactDependence(Enum):
     REFUSED = "refused"
 
 
+# What a score or a method takes that says nothing else: its attribute `takes_kinds` names the
+# kinds of columns (`data.kinds`) whose values it does not mistake for measurements.
+MEASUREMENTS = frozenset({"continuous"})
+
+
+def kinds_taken(plugin: Any) -> frozenset[str]:
+    """Kinds of columns that a score or a method has a model for."""
+    return getattr(plugin, "takes_kinds", MEASUREMENTS)
+
+
 @runtime_checkable
 class Relaxation(Protocol):
     """Supplies the gradient of an order: `order[i, j] ≈ step(p_i - p_j)`."""

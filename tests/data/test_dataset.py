@@ -200,7 +200,9 @@ def test_the_summary_is_plain_data_without_rows():
     assert summary["columns"]["crop"]["num_set"] == 5
     assert summary["columns"]["crop"]["num_distinct"] == frame["crop"].nunique()
     for column in NAMES:
-        numbers = summary["columns"][column]
+        numbers = dict(summary["columns"][column])
+        assert [numbers.pop(word) for word in ("kind", "levels")] == ["continuous", []]
+        assert isinstance(numbers.pop("reason"), str)
         assert all(type(value) in (int, float) for value in numbers.values())
         assert numbers["mean"] == pytest.approx(frame[column].mean())
         assert numbers["sd"] == pytest.approx(frame[column].std(ddof=0))

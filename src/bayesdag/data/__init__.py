@@ -1,6 +1,16 @@
 """Data: from any table to an immutable Dataset, checked in words at the border."""
 
 from bayesdag.data.dataset import Dataset, check_rows, describe_sortability, read
+from bayesdag.data.kinds import KINDS, Kind
 from bayesdag.data.scaling import SCALINGS, Scaling
 
-__all__ = ["SCALINGS", "Dataset", "Scaling", "check_rows", "describe_sortability", "read"]
+__all__ = [
+    "KINDS",
+    "SCALINGS",
+    "Dataset",
+    "Kind",
+    "Scaling",
+    "check_rows",
+    "describe_sortability",
+    "read",
+]

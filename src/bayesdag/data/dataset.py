@@ -17,6 +17,7 @@ from jaxtyping import Bool, Float
 from bayesdag.data import dependence, environments, sortability, validation
 from bayesdag.data.dependence import Dependences
 from bayesdag.data.environments import Environment
+from bayesdag.data.kinds import CONTINUOUS, Kind, refuse_bad_kinds, unscaled
 from bayesdag.data.scaling import Scaling, frozen
 from bayesdag.errors import InputError, did_you_mean
 
@@ -26,7 +27,8 @@ class Dataset:
     """A table of measurements, immutable down to its arrays.
 
     Attributes:
-        values: rows in original units.
+        values: rows in original units; codes 0 … K−1 for columns of levels. A cell that was
+            not measured holds a finite placeholder.
         names: one name a column.
         interventions: True where a cell was *set* by an experimenter, so that its value
             says nothing of how the variable comes about; None when nothing was set.
@@ -35,6 +37,9 @@ class Dataset:
             They are replaced by the `Environment`s they tell, and values, names, interventions
             and scaling get an indicator at the end for each but the reference. An indicator
             counts as set in every row: how many rows come from where is not modelled.
+        kinds: what each column holds; all continuous unless given. Codes and counts are not
+            scaled. Indicators of environments are binary.
+        missing: True where a cell was not measured; None where every cell was.
     """
 
     values: Float[np.ndarray, "n d"]
@@ -42,18 +47,45 @@ class Dataset:
     interventions: Bool[np.ndarray, "n d"] | None = None
     scaling: Scaling = field(default=None)  # pyright: ignore[reportAssignmentType]
     environment: Any = None
+    kinds: tuple[Kind, ...] = field(default=None)  # pyright: ignore[reportAssignmentType]
+    missing: Bool[np.ndarray, "n d"] | None = None
     # Whether `read` has warned of these data already: one warning is enough.
     is_checked: bool = field(default=False, init=False, repr=False)
 
     def __post_init__(self) -> None:
+        if self.kinds is None:
+            indicators = self._indicators_already_there()
+            own = (CONTINUOUS,) * (len(self.names) - len(indicators))
+            object.__setattr__(self, "kinds", (*own, *indicators))
         self._add_indicators()
-        validation.refuse_bad_form(self.values, self.names, self.interventions)
+        validation.refuse_bad_form(self.values, self.names, self.interventions, self.missing)
         object.__setattr__(self, "values", frozen(self.values, np.float64))
         object.__setattr__(self, "names", tuple(self.names))
+        object.__setattr__(self, "kinds", tuple(self.kinds))
+        refuse_bad_kinds(self.kinds, self.values, self.names)
         if self.interventions is not None:
             object.__setattr__(self, "interventions", frozen(self.interventions, np.bool_))
+        if self.missing is not None:
+            found = frozen(self.missing, np.bool_) if np.any(self.missing) else None
+            object.__setattr__(self, "missing", found)
         if self.scaling is None:
-            object.__setattr__(self, "scaling", Scaling.of(self.values))
+            object.__setattr__(self, "scaling", self.scaling_called("standardise"))
+
+    def _indicators_already_there(self) -> tuple[Kind, ...]:
+        """Kinds of the indicators of environments that are among the columns."""
+        if not isinstance(self.environment, tuple):
+            return ()
+        return tuple(kind for one in self.environment for kind in one.kinds)
+
+    def scaling_called(self, kind: str) -> Scaling:
+        """The scaling of this kind for measured cells; codes and counts keep their unit."""
+        found = Scaling.of(self.values, kind)
+        if self.missing is not None:
+            found = Scaling.of_measured(self.values, self.missing, kind)
+        kept = unscaled(self.kinds) & ~self.contexts
+        if not kept.any():
+            return found
+        return Scaling(np.where(kept, 0.0, found.shift), np.where(kept, 1.0, found.scale))
 
     def _add_indicators(self) -> None:
         """Environments from labels; those that are there already stay."""
@@ -61,7 +93,7 @@ class Dataset:
         if isinstance(given, tuple) and all(isinstance(one, Environment) for one in given):
             object.__setattr__(self, "environment", given)
             return
-        validation.refuse_bad_form(self.values, self.names, self.interventions)
+        validation.refuse_bad_form(self.values, self.names, self.interventions, self.missing)
         found, indicators = environments.encode(given, len(self.values))
         mask = np.zeros(self.values.shape, bool)
         mask = mask if self.interventions is None else self.interventions
@@ -70,7 +102,11 @@ class Dataset:
             "names": (*self.names, *(name for one in found for name in one.names)),
             "interventions": np.hstack([mask, np.ones(indicators.shape, dtype=bool)]),
             "environment": found,
+            "kinds": (*self.kinds, *(kind for one in found for kind in one.kinds)),
         }
+        if self.missing is not None:
+            measured = np.zeros(indicators.shape, dtype=bool)
+            whole["missing"] = np.hstack([self.missing, measured])
         if self.scaling is not None:
             whole["scaling"] = self.scaling.joined(Scaling.of(indicators))
         for name, value in whole.items():
@@ -91,6 +127,19 @@ class Dataset:
     def has_interventions(self) -> bool:
         """Whether a cell of a variable was set by an experimenter."""
         return not self.observed[:, ~self.contexts].all()
+
+    @property
+    def kinds_present(self) -> frozenset[str]:
+        """Names of the kinds of the variables; indicators of environments do not count."""
+        own = self.kinds[: self.num_variables - self.num_contexts]
+        return frozenset(kind.name for kind in own)
+
+    @property
+    def missing_fraction(self) -> Float[np.ndarray, " d"]:
+        """Fraction of each column's cells that were not measured."""
+        if self.missing is None:
+            return np.zeros(self.num_variables)
+        return self.missing.mean(axis=0)
 
     @property
     def num_rows(self) -> int:
@@ -121,13 +170,17 @@ class Dataset:
 
     @cached_property
     def hash(self) -> str:
-        """SHA-256 of shape, names, values, mask and environments, not of the scaling."""
+        """SHA-256 of all but the scaling; kinds and gaps count only where there are any."""
         digest = hashlib.sha256(repr((self.values.shape, self.names)).encode())
         digest.update(self.values.astype("<f8").tobytes())
         if self.interventions is not None and self.interventions.any():
             digest.update(self.interventions.tobytes())
         if self.environment:
             digest.update(repr(self.environment).encode())
+        if self.kinds_present != {"continuous"}:
+            digest.update(repr([(kind.name, kind.levels) for kind in self.kinds]).encode())
+        if self.missing is not None:
+            digest.update(b"missing" + self.missing.tobytes())
         return digest.hexdigest()
 
     def summary(self) -> dict[str, Any]:
@@ -141,6 +194,7 @@ class Dataset:
             "skewness": validation.skewness(self.values),
             "r_squared": sortability.r_squared(self.values),
             "num_set": (~self.observed).sum(axis=0),
+            "missing_fraction": self.missing_fraction,
         }
         variables = ~self.contexts
         kept = {
@@ -150,6 +204,7 @@ class Dataset:
             "sortability": _words(self, statistics["sd"], statistics["r_squared"]),
             "columns": {
                 name: {key: numbers[j].item() for key, numbers in statistics.items()}
+                | self.kinds[j].to_dict()
                 for j, name in enumerate(self.names)
             },
         }
@@ -193,7 +248,7 @@ def read(
     if not data.is_checked or interventions is not None or environment is not None:
         _check(data)
     if scaling is not None:
-        data = replace(data, scaling=Scaling.of(data.values, scaling))
+        data = replace(data, scaling=data.scaling_called(scaling))
     object.__setattr__(data, "is_checked", True)
     return data
 
@@ -236,6 +291,8 @@ def _with_environment(data: Dataset, environment: object) -> Dataset:
         None if data.interventions is None else data.interventions[:, kept],
         data.scaling.of_columns(kept),
         labels,
+        tuple(data.kinds[j] for j in kept),
+        None if data.missing is None else data.missing[:, kept],
     )
 
 

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 
+from bayesdag.data.kinds import Kind
 from bayesdag.errors import BayesdagWarning, InputError, did_you_mean
 
 if TYPE_CHECKING:
@@ -47,6 +48,13 @@ class Environment(NamedTuple):
     def names(self) -> tuple[str, ...]:
         """Of the indicators."""
         return tuple(f"{self.column}={label}" for label in self.others)
+
+    @property
+    def kinds(self) -> tuple[Kind, ...]:
+        """Of the indicators: a row comes from this environment or from elsewhere."""
+        rest = self.reference if len(self.others) == 1 else "elsewhere"
+        reason = "says whether the row comes from this environment"
+        return tuple(Kind("binary", (rest, label), reason) for label in self.others)
 
 
 class LabelColumn(NamedTuple):

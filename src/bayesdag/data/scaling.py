@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
 from bayesdag.errors import InputError
 
@@ -47,6 +47,18 @@ class Scaling:
         deviation = np.sqrt(((values - shift) ** 2).mean(axis=0))
         return cls(shift, np.where(deviation > 0, deviation, 1.0))
 
+    @classmethod
+    def of_measured(
+        cls, values: Float[np.ndarray, "n d"], missing: Bool[np.ndarray, "n d"], kind: str
+    ) -> "Scaling":
+        """The scaling called `kind` for the cells that were measured."""
+        columns = zip(values.T, missing.T, strict=True)
+        parts = [cls.of(_measured(x, gap), kind) for x, gap in columns]
+        return cls(
+            np.concatenate([part.shift for part in parts]),
+            np.concatenate([part.scale for part in parts]),
+        )
+
     def apply(self, x: Float[np.ndarray, "*batch d"]) -> Float[np.ndarray, "*batch d"]:
         """`x` in engine units."""
         return (x - self.shift) / self.scale
@@ -81,3 +93,8 @@ def frozen(array: np.ndarray, dtype: type) -> np.ndarray:
     copy = np.array(array, dtype=dtype, order="C", copy=True)
     copy.setflags(write=False)
     return copy
+
+
+def _measured(column: Float[np.ndarray, " n"], missing: Bool[np.ndarray, " n"]) -> np.ndarray:
+    """The cells of a column that were measured, as a table; all, if none was."""
+    return column[~missing if not missing.all() else slice(None)][:, None]

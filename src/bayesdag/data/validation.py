@@ -31,7 +31,10 @@ Mask = Bool[np.ndarray, "n d"]
 
 
 def refuse_bad_form(
-    values: Shaped[np.ndarray, "..."], names: Names, mask: Shaped[np.ndarray, "..."] | None
+    values: Shaped[np.ndarray, "..."],
+    names: Names,
+    mask: Shaped[np.ndarray, "..."] | None,
+    missing: Shaped[np.ndarray, "..."] | None = None,
 ) -> None:
     """Refuses what is not a finite table with a name for each column."""
     if values.ndim != 2:
@@ -43,6 +46,11 @@ def refuse_bad_form(
     if mask is not None and mask.shape != values.shape:
         raise InputError(
             f"interventions have shape {mask.shape} and the data {values.shape}; "
+            "pass one True or False for each cell"
+        )
+    if missing is not None and missing.shape != values.shape:
+        raise InputError(
+            f"the missing cells have shape {missing.shape} and the data {values.shape}; "
             "pass one True or False for each cell"
         )
     refuse_bad_names(names)
