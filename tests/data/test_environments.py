@@ -147,9 +147,9 @@ def test_bad_environments_are_refused_in_words(frame, environment, words):
         read(frame, environment=environment)
 
 
-def test_text_columns_without_a_meaning_point_to_environments():
-    with pytest.raises(InputError, match="`environment`"):
-        read(table(["a", "b"]))
+def test_text_columns_that_are_no_environment_are_variables_with_levels():
+    data = read(table(["a", "b"]))
+    assert data.kinds[data.names.index("condition")].levels == ("a", "b")
 
 
 def test_environments_that_follow_from_one_another_bring_a_warning():

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from bayesdag.data import read
-from bayesdag.errors import InputError
+from bayesdag.errors import BayesdagWarning, InputError
 
 NUM_ROWS = 40
 NUMBERS = np.random.default_rng(0).integers(0, 2, NUM_ROWS)
@@ -44,13 +44,16 @@ def test_numbers_stored_as_objects_are_accepted(convert):
         pd.Series(NUMBERS, dtype="float64").mask(np.arange(NUM_ROWS) == 3),
         pd.Series(NUMBERS, dtype="Int64").mask(np.arange(NUM_ROWS) == 3),
         pd.Series(NUMBERS, dtype="double[pyarrow]").mask(np.arange(NUM_ROWS) == 3),
-        pd.Series([None if i == 3 else 1 for i in range(NUM_ROWS)], dtype=object),
+        pd.Series([None if i == 3 else i % 2 for i in range(NUM_ROWS)], dtype=object),
     ],
     ids=["numpy", "nullable", "arrow", "objects"],
 )
 def test_missing_values_are_counted_and_located_whatever_the_type(column):
-    with pytest.raises(InputError, match=r"1 missing value \('column': 1; the first in row 4\)"):
-        read(with_column(column))
+    with pytest.warns(BayesdagWarning, match=r"1 of 80 cells are missing \('column': 2.5%\)"):
+        data = read(with_column(column))
+    assert data.missing is not None
+    assert np.argwhere(data.missing).tolist() == [[3, 1]]
+    assert np.isfinite(data.values).all()
 
 
 def text(first, rest="1.5"):
@@ -59,18 +62,14 @@ def text(first, rest="1.5"):
 
 
 REFUSED = {
-    "words": (text("high"), "'column' holds text .'high' in row 5.; drop the column or encode"),
+    "words": (text("high"), "'column' holds text .'high' in row 5. among numbers; correct"),
     "decimal comma": (text("2,75", "1,5"), "decimal points.*decimal=','"),
     "thousands": (text("1,234.5", "12,000"), "thousands separators.*thousands=','"),
     "both": (text("1.234,5", "12.000,1"), "decimal=',' and thousands='.'"),
     "date as text": (text("2024-01-31", "2024-02-01"), "looks like a date"),
-    "missing code": (text("?"), "'[?]' in row 5.; if this stands for a missing value"),
-    "numbers as text": (text("2.5"), "holds numbers stored as text .'1.5' in row 1."),
     "names of columns": (text("", "other"), "pass its name as `interventions`"),
     "arrow text": (pd.Series(text("high"), dtype="string[pyarrow]"), "holds text .'high' in row 5"),
     "objects": (pd.Series(text("high", 1.5), dtype=object), "holds text .'high' in row 5"),
-    "categories": (pd.Series(text("b", "a"), dtype="category"), "holds text .'a' in row 1"),
-    "numeric categories": (pd.Series(text(2, 1), dtype="category"), "numbers stored as categories"),
     "timestamps": (pd.date_range("2020-05-17", periods=NUM_ROWS), "dates or times .2020-05-17"),
     "time zone": (pd.date_range("2020-05-17", periods=NUM_ROWS, tz="UTC"), "dates or times"),
     "durations": (pd.to_timedelta(range(NUM_ROWS), unit="s"), "dates or times"),
@@ -78,7 +77,7 @@ REFUSED = {
     "date objects": ([datetime.date(2020, 5, 17)] * NUM_ROWS, "dates or times .2020-05-17"),
     "complex": (np.full(NUM_ROWS, 1 + 2j), "complex numbers; pass real and imaginary"),
     "complex objects": (pd.Series([1 + 2j] * NUM_ROWS, dtype=object), "complex numbers"),
-    "lists": (pd.Series([[1, 2]] * NUM_ROWS, dtype=object), "holds text"),
+    "lists": (pd.Series([[1, 2]] * NUM_ROWS, dtype=object), "holds a list in row 1"),
 }
 
 
@@ -98,10 +97,28 @@ def test_arrow_dates_are_refused():
     ("array", "word"),
     [
         (np.full((9, 2), 1j), "'x0' holds complex numbers"),
-        (np.full((9, 2), "low"), "'x0' holds text .'low' in row 1"),
+        (np.full((9, 2), "low"), "'x0' is always 'low'"),
         (np.full((9, 2), np.datetime64("2020-05-17")), "'x0' holds dates"),
     ],
 )
 def test_arrays_without_numbers_are_refused(array, word):
     with pytest.raises(InputError, match=word):
         read(array)
+
+
+@pytest.mark.parametrize("dtype", [object, "string[pyarrow]", "category"])
+def test_numbers_stored_as_text_are_numbers_and_as_categories_levels(dtype):
+    data = read(with_column(pd.Series(["1.5", "2.5"] * 20, dtype=dtype)))
+    assert data.kinds[1].levels == ("1.5", "2.5")
+    np.testing.assert_array_equal(data.values[:, 1], np.arange(NUM_ROWS) % 2)
+
+
+def test_codes_for_missing_cells_among_numbers_are_gaps_with_a_word():
+    column = [f"{x:.3f}" for x in np.random.default_rng(3).normal(size=NUM_ROWS)]
+    column[4] = "?"
+    with pytest.warns(BayesdagWarning) as said:
+        data = read(with_column(column))
+    assert any("holds '?' (row 5) among numbers; 1 such cells" in str(w.message) for w in said)
+    assert data.missing is not None
+    assert data.missing.sum() == 1
+    assert data.kinds[1].name == "continuous"

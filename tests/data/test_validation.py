@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bayesdag.data import read, validation
+from bayesdag.data import Dataset, read, validation
 from bayesdag.errors import BayesdagWarning, InputError
-from tests.toys import toy_frame
+from tests.toys import NAMES, toy_frame
 
 
 def normal(num_rows=100, num_columns=3, seed=0):
@@ -27,9 +27,9 @@ def test_missing_values_are_counted_by_column_and_located():
     frame = toy_frame()
     frame.loc[[6, 9], "soil"] = np.nan
     frame.loc[4, "price"] = np.nan
-    word = r"3 missing values \('soil': 2, 'price': 1; the first in row 5\); drop .*or impute"
+    word = r"3 missing values \('soil': 2, 'price': 1; the first in row 5\); pass the table itself"
     with pytest.raises(InputError, match=word):
-        read(frame)
+        Dataset(frame.to_numpy(), NAMES)
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,10 @@
-"""Data as methods get them: values, names, intervention mask, and units.
+"""Data as methods get them: values, names, kinds, gaps, intervention mask, and units.
 
-`read` is the border: it takes what people have (a DataFrame, an array, a CSV or Parquet
-file), refuses what no method could use, and warns of what a careful analyst would ask about.
-A `Dataset` made directly is only checked for its form.
+A `Dataset` made directly is only checked for its form; `reading.read` looks at what it holds.
 """
 
 import hashlib
-import os
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -17,9 +15,9 @@ from jaxtyping import Bool, Float
 from bayesdag.data import dependence, environments, sortability, validation
 from bayesdag.data.dependence import Dependences
 from bayesdag.data.environments import Environment
-from bayesdag.data.kinds import CONTINUOUS, Kind, refuse_bad_kinds, unscaled
+from bayesdag.data.kinds import CONTINUOUS, Kind, label_numbers, refuse_bad_kinds, unscaled
 from bayesdag.data.scaling import Scaling, frozen
-from bayesdag.errors import InputError, did_you_mean
+from bayesdag.errors import InputError
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +38,7 @@ class Dataset:
         kinds: what each column holds; all continuous unless given. Codes and counts are not
             scaled. Indicators of environments are binary.
         missing: True where a cell was not measured; None where every cell was.
+        preparation: what was done to the table before it was read, as plain data.
     """
 
     values: Float[np.ndarray, "n d"]
@@ -49,6 +48,7 @@ class Dataset:
     environment: Any = None
     kinds: tuple[Kind, ...] = field(default=None)  # pyright: ignore[reportAssignmentType]
     missing: Bool[np.ndarray, "n d"] | None = None
+    preparation: Mapping[str, Any] = field(default_factory=dict)
     # Whether `read` has warned of these data already: one warning is enough.
     is_checked: bool = field(default=False, init=False, repr=False)
 
@@ -165,8 +165,11 @@ class Dataset:
 
     @cached_property
     def dependences(self) -> Dependences:
-        """Columns that determine one another, up to rounding."""
-        return dependence.find(self.values, self.names, self.observed)
+        """Columns that determine one another, up to rounding; levels have no rounding."""
+        known = self.observed & ~np.array([kind.is_discrete for kind in self.kinds])
+        if self.missing is not None:
+            known &= ~self.missing
+        return dependence.find(self.values, self.names, known)
 
     @cached_property
     def hash(self) -> str:
@@ -185,19 +188,9 @@ class Dataset:
 
     def summary(self) -> dict[str, Any]:
         """Summary that a result keeps of its data: numbers per column, never the rows."""
-        statistics = {
-            "mean": self.values.mean(axis=0),
-            "sd": self.values.std(axis=0),
-            "min": self.values.min(axis=0),
-            "max": self.values.max(axis=0),
-            "num_distinct": np.array([np.unique(column).size for column in self.values.T]),
-            "skewness": validation.skewness(self.values),
-            "r_squared": sortability.r_squared(self.values),
-            "num_set": (~self.observed).sum(axis=0),
-            "missing_fraction": self.missing_fraction,
-        }
+        statistics = self._statistics()
         variables = ~self.contexts
-        kept = {
+        kept: dict[str, Any] = {
             "num_rows": self.num_rows,
             "num_variables": self.num_variables,
             "num_rows_with_interventions": int((~self.observed[:, variables]).any(axis=1).sum()),
@@ -208,6 +201,8 @@ class Dataset:
                 for j, name in enumerate(self.names)
             },
         }
+        if self.preparation:
+            kept["preparation"] = dict(self.preparation)
         if not self.environment:
             return kept
         patterns, counts = environments.patterns(self.values[:, self.contexts])
@@ -217,83 +212,51 @@ class Dataset:
             "environment_counts": counts.tolist(),
         }
 
+    def _statistics(self) -> dict[str, np.ndarray]:
+        """Numbers of every column; of measured cells, but for what relates columns."""
+        whole = {
+            "mean": self.values.mean(axis=0),
+            "sd": self.values.std(axis=0),
+            "min": self.values.min(axis=0),
+            "max": self.values.max(axis=0),
+            "num_distinct": np.array([np.unique(column).size for column in self.values.T]),
+            "skewness": validation.skewness(self.values),
+            "r_squared": sortability.r_squared(self.values),
+            "num_set": (~self.observed).sum(axis=0),
+            "missing_fraction": self.missing_fraction,
+        }
+        if self.missing is None:
+            return whole
+        parts = [x[~gap] for x, gap in zip(self.values.T, self.missing.T, strict=True)]
+        return whole | {
+            "mean": np.array([part.mean() for part in parts]),
+            "sd": np.array([part.std() for part in parts]),
+            "skewness": np.array([validation.skewness(part[:, None])[0] for part in parts]),
+        }
 
-def read(
-    source: object,
-    *,
-    interventions: object = None,
-    scaling: str | None = None,
-    environment: object = None,
-) -> Dataset:
-    """The table in `source`, checked; refusals and warnings name the column and the remedy.
+    def as_numbers(self, why: str) -> "Dataset":
+        """The same table for a method that knows measurements only; `why` is kept as a reason.
 
-    Args:
-        source: a DataFrame, a 2-D array (columns are called x0, x1, …), the path of a CSV
-            or Parquet file, or a Dataset.
-        interventions: which cells were set by an experimenter: True/False (or 0/1) in the
-            shape of the table, or one entry a row with the names of the variables set
-            (none for an observational row, several separated by ";" or ","); as an array,
-            a DataFrame, a list, the path of a CSV file, or the name of a column in `source`.
-        scaling: "standardise" (the default), "centre" or "none". A Dataset keeps its own
-            unless another is named.
-        environment: where rows come from: the name of a column in `source` of numbers, text or
-            yes and no ("column=label" to compare with that label, otherwise with the most
-            frequent one), a list of such names, or one label for each row. Its labels become
-            context variables, which may act on any variable and which nothing acts on.
-    """
-    if not isinstance(source, Dataset):
-        data = _parse(source, interventions, environment)
-    else:
-        data = _with_interventions(_with_environment(source, environment), interventions)
-    if not data.is_checked or interventions is not None or environment is not None:
-        _check(data)
-    if scaling is not None:
-        data = replace(data, scaling=data.scaling_called(scaling))
-    object.__setattr__(data, "is_checked", True)
-    return data
-
-
-def _check(data: Dataset) -> None:
-    """Refuses and warns; indicators of environments are beyond doubt."""
-    own = ~data.contexts
-    names = tuple(name for name, kept in zip(data.names, own, strict=True) if kept)
-    mask = None if data.interventions is None else data.interventions[:, own]
-    validation.check(data.values[:, own], names, mask)
-    validation.warn_of_dependences(data.dependences)
-    if data.environment:
-        environments.warn_of_fixed(data.values[:, own], names, data.values[:, ~own])
-
-
-def _with_interventions(data: Dataset, interventions: object) -> Dataset:
-    if interventions is None:
-        return data
-    variables = data.names[: data.num_variables - data.num_contexts]
-    mask = _mask(interventions, variables, data.num_rows)
-    indicators = np.ones((data.num_rows, data.num_contexts), dtype=bool)
-    return replace(data, interventions=np.hstack([mask, indicators]))
-
-
-def _with_environment(data: Dataset, environment: object) -> Dataset:
-    """A Dataset whose rows come from somewhere; a column that says it is no variable any more."""
-    if environment is None:
-        return data
-    if data.environment:
-        known = ", ".join(one.column for one in data.environment)
-        raise InputError(f"these data have environments already ({known}); name them once, all")
-    import pandas
-
-    whole = pandas.DataFrame(data.values, columns=list(data.names))
-    table, labels = environments.take_out(whole, environment)
-    kept = [data.names.index(name) for name in table.columns]
-    return Dataset(
-        data.values[:, kept],
-        tuple(table.columns),
-        None if data.interventions is None else data.interventions[:, kept],
-        data.scaling.of_columns(kept),
-        labels,
-        tuple(data.kinds[j] for j in kept),
-        None if data.missing is None else data.missing[:, kept],
-    )
+        Codes whose labels are numbers become these numbers; text with two labels stays 0 and 1.
+        All columns are standardised.
+        """
+        if self.kinds_present <= {"continuous"}:
+            return self
+        values, own = np.array(self.values), self.num_variables - self.num_contexts
+        kinds = list(self.kinds)
+        for j in range(own):
+            numbers = label_numbers(self.kinds[j])
+            if self.kinds[j].is_discrete and numbers is None:
+                continue
+            if numbers is not None:
+                values[:, j] = numbers[values[:, j].astype(int)]
+            kinds[j] = Kind(
+                "continuous", (), why if kinds[j].name != "continuous" else kinds[j].reason
+            )
+        scaling = Scaling.of(values)
+        if self.missing is not None:
+            scaling = Scaling.of_measured(values, self.missing, "standardise")
+        return replace(self, values=values, kinds=tuple(kinds), scaling=scaling)
 
 
 def check_rows(data: Dataset, needed: int, method_name: str) -> None:
@@ -316,32 +279,3 @@ def _words(data: Dataset, deviation: np.ndarray, explained: np.ndarray) -> str:
     deviation, explained = deviation[own], explained[own]
     standardised = bool(np.allclose(deviation / data.scaling.scale[own], 1.0, rtol=0.2))
     return sortability.describe(deviation, explained, names, standardised=standardised)
-
-
-def _parse(source: object, interventions: object, environment: object = None) -> Dataset:
-    """The table as it is written in the sources."""
-    from bayesdag.data import numeric, tables
-
-    table = tables.frame(source)
-    if isinstance(interventions, str) and interventions in table.columns:
-        interventions, table = table[interventions], table.drop(columns=interventions)
-    if environment is not None:
-        table, environment = environments.take_out(table, environment)
-    names = tuple(table.columns)
-    validation.refuse_bad_names(names)
-    values = numeric.numbers(table)
-    mask = None if interventions is None else _mask(interventions, names, len(values))
-    return Dataset(values, names, mask, environment=environment)
-
-
-def _mask(interventions: object, names: tuple[str, ...], num_rows: int) -> np.ndarray:
-    from bayesdag.data import intervention_mask, tables
-
-    if isinstance(interventions, str) and not os.path.exists(interventions):
-        raise InputError(
-            f"interventions={interventions!r} is neither a column of the data "
-            f"({did_you_mean(interventions, names)}) nor a file; check the name"
-        )
-    if isinstance(interventions, str | os.PathLike):
-        interventions = tables.frame(interventions, keep_blank_rows=True)
-    return intervention_mask.mask(interventions, names, num_rows)

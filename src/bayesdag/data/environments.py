@@ -10,17 +10,15 @@ References:
     Mooij, Magliacane & Claassen (2020), Joint causal inference from multiple contexts, JMLR.
 """
 
-import datetime
 import warnings
 from collections import Counter
 from collections.abc import Mapping
-from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
 
-from bayesdag.data.kinds import Kind
+from bayesdag.data.kinds import Kind, label_of, label_rank
 from bayesdag.errors import BayesdagWarning, InputError, did_you_mean
 
 if TYPE_CHECKING:
@@ -172,7 +170,7 @@ def _codes(
         )
     labels = [_label(value, column, row) for row, value in enumerate(given.tolist(), start=1)]
     counts = Counter(labels)
-    different = sorted(counts, key=_rank)
+    different = sorted(counts, key=label_rank)
     _refuse_too_few(column, different, counts)
     reference = _reference(column, known.reference, different, counts)
     ordered = [reference, *(label for label in different if label != reference)]
@@ -184,32 +182,13 @@ def _codes(
 def _label(value: object, column: str, row: int) -> str:
     from pandas import isna
 
-    text = "" if isna(value) is True else text_of(value)
+    text = "" if isna(value) is True else label_of(value)
     if not text:
         raise InputError(
             f"the environment {column!r} is missing in row {row}; say where the row comes from, "
             "or drop it"
         )
     return text
-
-
-def text_of(value: object) -> str:
-    """A label as people write it: 2.0 is 2, a date is a date."""
-    if isinstance(value, bool | np.bool_):
-        return str(bool(value))
-    if isinstance(value, Real) and not isinstance(value, Integral) and float(value).is_integer():
-        return str(int(float(value)))
-    if isinstance(value, datetime.datetime) and value.time() == datetime.time():
-        return value.date().isoformat()
-    return str(value).strip()
-
-
-def _rank(label: str) -> tuple[int, float, str]:
-    """Numbers by their size, then text by the alphabet."""
-    try:
-        return 0, float(label), label
-    except ValueError:
-        return 1, 0.0, label
 
 
 def _refuse_too_few(column: str, different: list[str], counts: Mapping[str, int]) -> None:
@@ -232,7 +211,7 @@ def _refuse_too_few(column: str, different: list[str], counts: Mapping[str, int]
 def _reference(column: str, wanted: object, different: list[str], counts: Mapping[str, int]) -> str:
     if wanted is None:
         return max(different, key=lambda label: counts[label])  # the first of the largest
-    text = text_of(wanted)
+    text = label_of(wanted)
     if text not in different:
         raise InputError(
             f"no row has the environment {column}={text}; {did_you_mean(text, different)}"

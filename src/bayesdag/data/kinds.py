@@ -1,9 +1,13 @@
 """What a column holds: a measurement, a count, or one of some levels."""
 
+import datetime
+from collections.abc import Mapping
+from numbers import Integral, Real
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Shaped
+from jaxtyping import Bool, Float, Shaped
 
 from bayesdag.errors import InputError, did_you_mean
 
@@ -89,3 +93,109 @@ def _refuse_wrong_numbers(kind: Kind, column: Shaped[np.ndarray, " n"], name: st
 def unscaled(kinds: tuple[Kind, ...]) -> Bool[np.ndarray, " d"]:
     """True where values are codes or counts: engines get them as they are."""
     return np.array([kind.name != "continuous" for kind in kinds])
+
+
+def label_numbers(kind: Kind) -> Float[np.ndarray, " k"] | None:
+    """The labels of a kind's levels as numbers; None where one is none, or there are none."""
+    try:
+        return np.array([float(level) for level in kind.levels]) if kind.levels else None
+    except ValueError:
+        return None
+
+
+class Declaration(NamedTuple):
+    """What somebody says of a column: its kind, its levels in order, or both.
+
+    Attributes:
+        name: of the kind; None: by the number of levels.
+        levels: their labels in order; None: those that occur.
+    """
+
+    name: str | None = None
+    levels: tuple[str, ...] | None = None
+
+
+def declarations(given: object) -> dict[str, Declaration]:
+    """What is said of columns, from a mapping or a YAML file.
+
+    Args:
+        given: for each column a kind ("ordinal"), its levels in order (["low", "high"]), both
+            ({"kind": "categorical", "levels": [...]}), or a `Kind`.
+    """
+    if given is None:
+        return {}
+    if isinstance(given, str | Path):
+        given = _read_yaml(Path(given))
+    if not isinstance(given, Mapping):
+        raise InputError(
+            f"kinds are a mapping from columns to kinds or levels, not {type(given).__name__}; "
+            "for example {'grade': ['low', 'mid', 'high'], 'visits': 'count'}"
+        )
+    return {str(name): _declaration(str(name), said) for name, said in given.items()}
+
+
+def _declaration(name: str, said: object) -> Declaration:
+    if isinstance(said, Kind):
+        found = Declaration(said.name, said.levels or None)
+    elif isinstance(said, str):
+        found = Declaration(said)
+    elif isinstance(said, list | tuple):
+        found = Declaration(None, tuple(map(label_of, said)))
+    elif isinstance(said, Mapping) and set(said) <= {"kind", "levels"}:
+        levels = said.get("levels")
+        found = Declaration(
+            said.get("kind"), None if levels is None else tuple(map(label_of, levels))
+        )
+    else:
+        raise InputError(
+            f"column {name!r} is declared {said!r}; give a kind ({', '.join(KINDS)}) or a list of "
+            "its levels in order"
+        )
+    if found.name is not None:
+        refuse_unknown(found.name, name)
+    _refuse_levels(found, name)
+    return found
+
+
+def _refuse_levels(found: Declaration, name: str) -> None:
+    """Refuses levels of columns that have none, too few, or the same twice."""
+    if found.levels is None:
+        return
+    if found.name in {"continuous", "count"}:
+        raise InputError(f"column {name!r} is declared {found.name} with levels; it has none")
+    if len(set(found.levels)) < max(2, len(found.levels)):
+        raise InputError(
+            f"column {name!r} is declared with the levels {', '.join(found.levels)}; give two or "
+            "more different ones"
+        )
+
+
+def _read_yaml(path: Path) -> object:
+    import yaml
+
+    try:
+        return yaml.safe_load(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise InputError(f"there is no file {str(path)!r} of kinds; check the name") from None
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        reason = str(error).splitlines()[0]
+        raise InputError(f"{str(path)!r} is no readable YAML file of kinds ({reason})") from error
+
+
+def label_of(value: object) -> str:
+    """A label as people write it: 2.0 is 2, a date is a date."""
+    if isinstance(value, bool | np.bool_):
+        return str(bool(value))
+    if isinstance(value, Real) and not isinstance(value, Integral) and float(value).is_integer():
+        return str(int(float(value)))
+    if isinstance(value, datetime.datetime) and value.time() == datetime.time():
+        return value.date().isoformat()
+    return str(value).strip()
+
+
+def label_rank(label: str) -> tuple[int, float, str]:
+    """Key that sorts labels: numbers by their size, then text by the alphabet."""
+    try:
+        return 0, float(label), label
+    except ValueError:
+        return 1, 0.0, label

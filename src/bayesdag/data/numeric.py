@@ -1,18 +1,24 @@
-"""Columns of numbers; of any other, what it holds and what to do about it."""
+"""Cells of a column as numbers or as text; of any other column, what to do about it."""
 
 import datetime
 import re
+import warnings
 from decimal import Decimal
 from numbers import Real
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
-from bayesdag.errors import InputError
+from bayesdag.data.kinds import label_of
+from bayesdag.errors import BayesdagWarning, InputError
 
 Names = tuple[str, ...]
-_MISSING_CODES = frozenset({"?", "-", "--", ".", "*", "x", "missing", "unknown", "none given"})
+# What stands for a missing cell among numbers.
+MISSING_CODES = frozenset(
+    {"?", "-", "--", ".", "*", "x", "na", "n/a", "none", "missing", "unknown", "none given"}
+)
 _WAYS_OUT = (
     (
         r"[+-]?\d{1,3}(,\d{3})+(\.\d*)?",
@@ -24,45 +30,130 @@ _WAYS_OUT = (
     ),
     (
         r"[+-]?\d*,\d+([eE][+-]?\d+)?",
-        "the commas look like decimal points: read the file with pandas and decimal=','",
+        "the commas look like decimal points: pass decimal=',' (--decimal ,)",
     ),
     (
-        r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}.*",
-        "it looks like a date: drop it, or turn it into a number such as days since a start",
+        r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}.*|\d{4}-\d{2}|\d{4}-?[Qq][1-4]|\d{1,2}:\d{2}(:\d{2}.*)?",
+        "it looks like a date or time: drop it (drop, --drop), or turn it into a number such as "
+        "days since a start",
     ),
 )
 
 
-def numbers(table: pd.DataFrame) -> Float[np.ndarray, "n d"]:
-    """All columns as float64, missing values as NaN; anything else is refused."""
-    names = tuple(table.columns)
-    values = np.empty(table.shape)
-    for position, name in enumerate(names):
-        values[:, position] = _column(table.iloc[:, position], name, names)
-    return values
+class Cells(NamedTuple):
+    """A column as it was read: numbers, or text.
+
+    Attributes:
+        numbers: NaN where a cell is missing; None for text.
+        labels: text row by row, None where a cell is missing; None for numbers.
+        levels: labels in the order in which the type of the column has them, without those that
+            do not occur; None where its type says nothing of levels.
+        is_ordered: whether that order means something.
+        words: the type, where it decides.
+    """
+
+    numbers: Float[np.ndarray, " n"] | None
+    labels: tuple[str | None, ...] | None = None
+    levels: tuple[str, ...] | None = None
+    is_ordered: bool = False
+    words: str = ""
 
 
-def _column(column: pd.Series, name: str, names: Names) -> np.ndarray:
+def cells(column: pd.Series, name: str, names: Names = ()) -> Cells:
+    """The cells of a column; complex numbers, dates and what is neither text are refused.
+
+    Args:
+        name: of the column.
+        names: of all columns: text that names them says what was set, and is no variable.
+    """
     dtype = column.dtype
     if pd.api.types.is_complex_dtype(dtype):
         _refuse_complex(name)
     if dtype.kind in "Mm" or isinstance(dtype, pd.PeriodDtype):
         _refuse_dates(column, name)
-    if pd.api.types.is_numeric_dtype(dtype) or pd.api.types.is_bool_dtype(dtype):
-        return column.to_numpy(dtype=np.float64, na_value=np.nan)
+    if isinstance(dtype, pd.CategoricalDtype):
+        return _categories(column)
+    if pd.api.types.is_bool_dtype(dtype):
+        return _booleans(column.to_numpy(dtype=np.float64, na_value=np.nan))
+    if pd.api.types.is_numeric_dtype(dtype):
+        return Cells(column.to_numpy(dtype=np.float64, na_value=np.nan))
     return _from_objects(column, name, names)
 
 
-def _from_objects(column: pd.Series, name: str, names: Names) -> np.ndarray:
+def refuse_text(labels: tuple[str | None, ...], name: str, kind: str) -> None:
+    """Refuses text in a column that was declared to hold numbers."""
+    for row, text in enumerate(labels, start=1):
+        if text is not None and not _is_number(text):
+            raise InputError(
+                f"column {name!r} is declared {kind} and holds text ({text!r} in row {row}); "
+                f"correct the cell, declare the column categorical, or pass na_values={[text]!r} "
+                "(--na-values) if it stands for a missing value"
+            )
+
+
+def _categories(column: pd.Series) -> Cells:
+    used = column.cat.remove_unused_categories()
+    levels = tuple(map(label_of, used.cat.categories))
+    labels = tuple(None if pd.isna(value) else label_of(value) for value in column)
+    ordered = bool(column.cat.ordered)
+    words = f"its type is {'ordered ' * ordered}categories"
+    return Cells(None, labels, levels, ordered, words)
+
+
+def _booleans(numbers: np.ndarray) -> Cells:
+    names = ("False", "True")
+    labels = tuple(None if np.isnan(x) else names[int(x)] for x in numbers)
+    return Cells(numbers, labels, names, words="its cells are true or false")
+
+
+def _from_objects(column: pd.Series, name: str, names: Names) -> Cells:
     present = column.dropna().tolist()
-    categories = isinstance(column.dtype, pd.CategoricalDtype)
-    if not categories and all(isinstance(value, Real | Decimal | np.bool_) for value in present):
-        return np.array([np.nan if pd.isna(value) else float(value) for value in column])
+    if present and all(isinstance(value, bool | np.bool_) for value in present):
+        return _booleans(_floats(column))
+    if all(isinstance(value, Real | Decimal | np.bool_) for value in present):
+        return Cells(_floats(column))
     if any(isinstance(value, complex) for value in present):
         _refuse_complex(name)
     if all(isinstance(value, datetime.date | datetime.time) for value in present):
         _refuse_dates(column, name)
-    raise InputError(_describe_text(column, name, names))
+    _refuse_objects(column, name)
+    return _from_text(column, name, names)
+
+
+def _floats(column: pd.Series) -> np.ndarray:
+    return np.array([np.nan if pd.isna(value) else float(value) for value in column])
+
+
+def _from_text(column: pd.Series, name: str, names: Names) -> Cells:
+    """Numbers where all but codes for missing cells are numbers; text where most are not."""
+    labels = tuple(None if pd.isna(v) or not label_of(v) else label_of(v) for v in column)
+    present = [(row, text) for row, text in enumerate(labels, start=1) if text is not None]
+    unreadable = [(row, text) for row, text in present if not _is_number(text)]
+    if len(unreadable) < len(present) and {t.lower() for _, t in unreadable} <= MISSING_CODES:
+        if unreadable:
+            _say_missing(name, unreadable)
+        readable = (text is not None and _is_number(text) for text in labels)
+        pairs = zip(labels, readable, strict=True)
+        return Cells(np.array([float(text or 0) if good else np.nan for text, good in pairs]))
+    _refuse_ways_out(unreadable, name, names)
+    if present and len(unreadable) < len(present) / 2:
+        row, text = unreadable[0]
+        raise InputError(
+            f"column {name!r} holds text ({text!r} in row {row}) among numbers; correct the cell, "
+            f"pass na_values={[text]!r} (--na-values) if it stands for a missing value, or declare "
+            f"the column: kinds={{{name!r}: 'categorical'}} (--kinds)"
+        )
+    return Cells(None, labels)
+
+
+def _say_missing(name: str, unreadable: list[tuple[int, str]]) -> None:
+    row, text = unreadable[0]
+    warnings.warn(
+        f"column {name!r} holds {text!r} (row {row}) among numbers; "
+        f"{len(unreadable)} such cells are taken as missing",
+        BayesdagWarning,
+        stacklevel=6,
+    )
 
 
 def _refuse_complex(name: str) -> None:
@@ -73,29 +164,34 @@ def _refuse_complex(name: str) -> None:
 
 def _refuse_dates(column: pd.Series, name: str) -> None:
     raise InputError(
-        f"column {name!r} holds dates or times ({column.dropna().iloc[0]!s}); drop it, or turn it "
-        "into a number such as days since a start"
+        f"column {name!r} holds dates or times ({column.dropna().iloc[0]!s}); drop it (drop, "
+        "--drop), or turn it into a number such as days since a start"
     )
 
 
-def _describe_text(column: pd.Series, name: str, names: Names) -> str:
-    """The first value that is no number, its row, and a way out."""
-    present = [
-        (row, str(value))
-        for row, (value, missing) in enumerate(zip(column, column.isna(), strict=True), start=1)
-        if not missing
-    ]
-    unreadable = [(row, text) for row, text in present if not _is_number(text)]
+def _refuse_objects(column: pd.Series, name: str) -> None:
+    """Refuses lists, arrays and other things that are neither a number nor a label."""
+    for row, value in enumerate(column.tolist(), start=1):
+        if np.ndim(value) or isinstance(value, dict | set | bytes):
+            raise InputError(
+                f"column {name!r} holds a {type(value).__name__} in row {row}; give each cell one "
+                "number or label, or drop the column"
+            )
+
+
+def _refuse_ways_out(unreadable: list[tuple[int, str]], name: str, names: Names) -> None:
+    """Refuses text that is something else in disguise, with what to do about it."""
     if not unreadable:
-        row, text = present[0]
-        kind = "categories" if isinstance(column.dtype, pd.CategoricalDtype) else "text"
-        return (
-            f"column {name!r} holds numbers stored as {kind} ({text!r} in row {row}); "
-            "convert it with astype(float)"
-        )
-    row, text = unreadable[0]
-    way_out = _way_out([text for _, text in unreadable], names)
-    return f"column {name!r} holds text ({text!r} in row {row}); {way_out}"
+        return
+    texts = [text for _, text in unreadable]
+    ways = (way for pattern, way in _WAYS_OUT if all(re.fullmatch(pattern, t) for t in texts))
+    parts = {part.strip() for text in texts for part in re.split("[;,]", text)}
+    way_out = next(ways, None)
+    if way_out is None and parts <= {"", *names}:
+        way_out = "if these columns were set in these rows, pass its name as `interventions`"
+    if way_out is not None:
+        row, text = unreadable[0]
+        raise InputError(f"column {name!r} holds text ({text!r} in row {row}); {way_out}")
 
 
 def _is_number(text: str) -> bool:
@@ -104,18 +200,3 @@ def _is_number(text: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _way_out(unreadable: list[str], names: Names) -> str:
-    for pattern, way_out in _WAYS_OUT:
-        if all(re.fullmatch(pattern, text.strip()) for text in unreadable):
-            return way_out
-    if unreadable[0].strip().lower() in _MISSING_CODES:
-        return "if this stands for a missing value, drop or impute these rows first"
-    parts = {part.strip() for text in unreadable for part in re.split("[;,]", text)}
-    if parts <= {"", *names}:
-        return "if these columns were set in these rows, pass its name as `interventions`"
-    return (
-        "drop the column or encode it as numbers; if it says where rows come from, pass its name "
-        "as `environment`"
-    )

@@ -5,13 +5,16 @@ a separator) is decided here, exactly or with a word to the user.
 """
 
 import csv
+import gzip
 import os
 import re
 import warnings
+import zipfile
+import zlib
 from collections.abc import Mapping
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -20,14 +23,23 @@ from bayesdag.errors import BayesdagWarning, InputError
 
 TEXT_SUFFIXES = (".csv", ".tsv", ".txt")
 PARQUET_SUFFIXES = (".parquet", ".pq")
+EXCEL_SUFFIXES = (".xlsx", ".xlsm")
+COMPRESSED = ".gz"
+# What a file may write for nothing. "None" is a label among text, and counts among numbers.
+_NOTHING = ("", "NA", "N/A", "n/a", "NaN", "nan", "-nan", "null", "NULL", "<NA>", "#N/A", "#NA")
 _SEPARATORS = (",", ";", "\t", "|", " ")
 _NO_SEPARATOR = "\x1f"  # A control character that no table contains.
 
 
-def frame(source: object, *, keep_blank_rows: bool = False) -> pd.DataFrame:
-    """The table in `source` with plain string names and without any index."""
+def frame(source: object, *, keep_blank_rows: bool = False, decimal: str = ".") -> pd.DataFrame:
+    """The table in `source` with plain string names and without any index.
+
+    Args:
+        keep_blank_rows: a line without anything in it is a row, too.
+        decimal: what separates decimals in a text file, and hence hardly its fields.
+    """
     if isinstance(source, str | os.PathLike):
-        table = _read_file(Path(source), keep_blank_rows)
+        table = _read_file(Path(source), keep_blank_rows, decimal)
     elif isinstance(source, pd.DataFrame):
         table = source
     elif isinstance(source, Mapping) or hasattr(source, "to_pandas"):
@@ -64,22 +76,24 @@ def _from_array(source: object) -> pd.DataFrame:
     return pd.DataFrame(array, columns=[f"x{j}" for j in range(array.shape[1])])
 
 
-def _read_file(path: Path, keep_blank_rows: bool) -> pd.DataFrame:
-    suffix = path.suffix.lower()
+def _read_file(path: Path, keep_blank_rows: bool, decimal: str) -> pd.DataFrame:
+    suffix = _suffix(path)
     if not path.exists():
         raise InputError(f"there is no file {str(path)!r}; check the name and the folder")
     if not path.is_file():
         raise InputError(f"{str(path)!r} is a folder, not a file; name the table in it")
-    if suffix not in TEXT_SUFFIXES + PARQUET_SUFFIXES:
+    if suffix not in TEXT_SUFFIXES + PARQUET_SUFFIXES + EXCEL_SUFFIXES:
         raise InputError(
-            f"{str(path)!r} ends in {suffix!r}, and tables are read from "
-            f"{', '.join(TEXT_SUFFIXES + PARQUET_SUFFIXES)}; "
+            f"{str(path)!r} ends in {path.suffix.lower()!r}, and tables are read from "
+            f"{', '.join(TEXT_SUFFIXES + PARQUET_SUFFIXES + EXCEL_SUFFIXES)} and .csv.gz; "
             "save it as CSV, or read it with pandas and pass the DataFrame"
         )
     try:
-        return (
-            _read_parquet(path) if suffix in PARQUET_SUFFIXES else _read_text(path, keep_blank_rows)
-        )
+        if suffix in PARQUET_SUFFIXES:
+            return _read_parquet(path)
+        if suffix in EXCEL_SUFFIXES:
+            return _read_excel(path)
+        return _read_text(path, keep_blank_rows, decimal)
     except UnicodeDecodeError as error:
         raise InputError(
             f"{str(path)!r} is not UTF-8 text (byte {error.object[error.start]:#04x}); "
@@ -87,8 +101,42 @@ def _read_file(path: Path, keep_blank_rows: bool) -> pd.DataFrame:
         ) from error
     except (pd.errors.ParserError, pd.errors.ParserWarning, csv.Error) as error:
         raise InputError(_ragged(path, str(error))) from error
-    except OSError as error:
-        raise InputError(f"{str(path)!r} cannot be read: {error.strerror or error}") from error
+    except (OSError, EOFError, zlib.error) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise InputError(f"{str(path)!r} cannot be read: {reason}") from error
+
+
+def _suffix(path: Path) -> str:
+    """What the file holds, by its name; compressed text counts as text."""
+    suffix = path.suffix.lower()
+    inner = Path(path.stem).suffix.lower()
+    return inner if suffix == COMPRESSED and inner in TEXT_SUFFIXES else suffix
+
+
+def _read_excel(path: Path) -> pd.DataFrame:
+    """The first sheet of a workbook."""
+    try:
+        # Nothing is guessed: repeated names and text that reads as missing are judged later.
+        whole = pd.read_excel(
+            path, header=None, keep_default_na=False, na_values=_NOTHING, dtype=object
+        )
+    except ImportError as error:
+        raise InputError(
+            "Excel files need the package openpyxl: install bayesdag[excel], or save the sheet as "
+            "CSV"
+        ) from error
+    except (ValueError, KeyError, zipfile.BadZipFile) as error:
+        reason = (str(error).splitlines() or ["damaged"])[0]
+        raise InputError(
+            f"{str(path)!r} is not a readable Excel file ({reason}); save the sheet as CSV"
+        ) from error
+    if not len(whole):
+        raise InputError(f"{str(path)!r} is empty; it needs a line of names and rows of numbers")
+    names = ["" if pd.isna(name) else str(name) for name in whole.iloc[0]]
+    _refuse_numbers_as_names(path, names)
+    table = whole.iloc[1:].dropna(how="all")
+    table.columns = pd.Index(names, dtype=object)
+    return table
 
 
 def _read_parquet(path: Path) -> pd.DataFrame:
@@ -103,8 +151,8 @@ def _read_parquet(path: Path) -> pd.DataFrame:
         ) from error
 
 
-def _read_text(path: Path, keep_blank_rows: bool) -> pd.DataFrame:
-    separator, header, labelled = _dialect(path)
+def _read_text(path: Path, keep_blank_rows: bool, decimal: str) -> pd.DataFrame:
+    separator, header, labelled = _dialect(path, decimal)
     width = len(header) + labelled
     with warnings.catch_warnings():
         # pandas would cut rows that are too long and go on.
@@ -120,6 +168,8 @@ def _read_text(path: Path, keep_blank_rows: bool) -> pd.DataFrame:
             skipinitialspace=True,
             skip_blank_lines=not keep_blank_rows,
             low_memory=False,
+            keep_default_na=False,
+            na_values=_NOTHING,
         )
     if labelled:
         _say(
@@ -131,9 +181,10 @@ def _read_text(path: Path, keep_blank_rows: bool) -> pd.DataFrame:
     return table
 
 
-def _dialect(path: Path) -> tuple[str, list[str], bool]:
+def _dialect(path: Path, decimal: str) -> tuple[str, list[str], bool]:
     """Separator, names, and whether the rows begin with a label that has no name."""
-    with path.open(encoding="utf-8-sig", newline="") as file:
+    opened = gzip.open if path.suffix.lower() == COMPRESSED else open
+    with cast(Any, opened)(path, "rt", encoding="utf-8-sig", newline="") as file:
         lines = [line for line in islice(file, 20) if line.strip()]
     if not lines:
         raise InputError(f"{str(path)!r} is empty; it needs a line of names and rows of numbers")
@@ -141,7 +192,8 @@ def _dialect(path: Path) -> tuple[str, list[str], bool]:
         separator: list(csv.reader(lines, delimiter=separator, skipinitialspace=True))
         for separator in (*_SEPARATORS, _NO_SEPARATOR)
     }
-    splitting = [separator for separator in _SEPARATORS if len(rows[separator][0]) > 1]
+    by_rank = sorted(_SEPARATORS, key=lambda separator: separator == decimal)
+    splitting = [separator for separator in by_rank if len(rows[separator][0]) > 1]
     even = [separator for separator in splitting if _is_even(rows[separator])]
     # Spaces may be part of a name: they count only when they split all lines alike.
     uneven = [separator for separator in splitting if separator != " "]

@@ -6,12 +6,13 @@ used but that a careful analyst would look at first. Rows are counted from 1.
 
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 from jaxtyping import Bool, Float, Shaped
 
 from bayesdag.data.dependence import Dependences
+from bayesdag.data.kinds import CONTINUOUS, Kind
 from bayesdag.errors import BayesdagWarning, InputError
 
 NEAR_COPY = 0.999
@@ -77,19 +78,38 @@ def refuse_bad_names(names: Names) -> None:
         )
 
 
-def check(values: Values, names: Names, mask: Mask | None = None) -> None:
+def check(
+    values: Values,
+    names: Names,
+    mask: Mask | None = None,
+    missing: Mask | None = None,
+    kinds: Sequence[Kind] | None = None,
+) -> None:
     """Refuses data no method could learn from; warns of what may be an artefact."""
+    measured = np.array([kind.name == "continuous" for kind in kinds or (CONTINUOUS,) * len(names)])
+    measured = measured[: len(names)]
     _refuse_constants(values, names)
-    correlation = np.triu(np.corrcoef(values, rowvar=False), k=1)
-    _refuse_copies(values, names, correlation)
+    correlation = np.triu(_correlation(values, missing), k=1)
+    _refuse_copies(values, names, correlation, missing)
+    _refuse_renamed_levels(values, names, ~measured, missing)
     for message in (
         *_too_few_rows(values),
         *_row_numbers(values, names),
-        *_near_copies(values, names, correlation),
-        *_very_skewed(values, names),
+        *_near_copies(values, names, correlation, measured & (missing is None)),
+        *_very_skewed(values, names, measured),
         *_never_observed(values, names, mask),
     ):
         warnings.warn(message, BayesdagWarning, stacklevel=3)
+
+
+def _correlation(values: Values, missing: Mask | None) -> Float[np.ndarray, "d d"]:
+    """Of all pairs of columns, in the rows in which both were measured."""
+    if missing is None:
+        return np.corrcoef(values, rowvar=False)
+    import pandas
+
+    found = pandas.DataFrame(np.where(missing, np.nan, values)).corr(min_periods=3)
+    return found.fillna(0.0).to_numpy()
 
 
 def warn_of_dependences(found: Dependences) -> None:
@@ -119,7 +139,8 @@ def _refuse_not_finite(values: np.ndarray, names: Names) -> None:
         row = int(np.argmax(missing.any(axis=1)))
         raise InputError(
             f"the data have {_plural(int(counts.sum()), 'missing value')} ({_some(found)}; "
-            f"the first in row {row + 1}); drop these rows or impute them first"
+            f"the first in row {row + 1}); pass the table itself to `bayesdag.read`, which takes "
+            "gaps, or placeholders with `missing`"
         )
     row, column = np.argwhere(np.abs(values) >= _LARGEST)[0].tolist()
     infinite = np.isinf(values[row, column])
@@ -143,12 +164,16 @@ def _refuse_constants(values: np.ndarray, names: Names) -> None:
         )
 
 
-def _refuse_copies(values: np.ndarray, names: Names, correlation: np.ndarray) -> None:
+def _refuse_copies(
+    values: np.ndarray, names: Names, correlation: np.ndarray, missing: np.ndarray | None = None
+) -> None:
     """Refuses columns that equal another, also in another unit or with another zero."""
     for i, j in np.argwhere(np.abs(correlation) > 1 - 1e-9).tolist():
-        if np.array_equal(values[:, i], values[:, j]):
+        both = slice(None) if missing is None else ~(missing[:, i] | missing[:, j])
+        x, y = values[both, i], values[both, j]
+        if np.array_equal(x, y):
             relation = "is a copy of"
-        elif len(values) > 2 and _is_affine(values[:, i], values[:, j]):
+        elif len(x) > 2 and _is_affine(x, y):
             relation = "is a copy in other units (an exact linear function) of"
         else:
             continue
@@ -156,6 +181,24 @@ def _refuse_copies(values: np.ndarray, names: Names, correlation: np.ndarray) ->
             f"column {names[j]!r} {relation} {names[i]!r}; no data can tell the causes and "
             "effects of the two apart: drop one of them"
         )
+
+
+def _refuse_renamed_levels(
+    values: np.ndarray, names: Names, coded: np.ndarray, missing: np.ndarray | None
+) -> None:
+    """Refuses columns of levels that are those of another column under other names."""
+    places = np.flatnonzero(coded).tolist()
+    for i, j in ((i, j) for i in places for j in places if i < j):
+        both = slice(None) if missing is None else ~(missing[:, i] | missing[:, j])
+        x, y = values[both, i], values[both, j]
+        num = len(np.unique(x))
+        if num < 3 or num != len(np.unique(y)) or len(x) <= 2 * num:
+            continue
+        if len(np.unique(np.column_stack([x, y]), axis=0)) == num:
+            raise InputError(
+                f"column {names[j]!r} names the levels of {names[i]!r} differently; no data can "
+                "tell the causes and effects of the two apart: drop one of them"
+            )
 
 
 def _is_affine(x: np.ndarray, y: np.ndarray) -> bool:
@@ -194,9 +237,18 @@ def _row_numbers(values: np.ndarray, names: Names) -> Iterator[str]:
             )
 
 
-def _near_copies(values: np.ndarray, names: Names, correlation: np.ndarray) -> Iterator[str]:
-    pairs = np.argwhere(np.abs(correlation) > NEAR_COPY).tolist()
-    found = [f"{names[i]!r} and {names[j]!r}: {correlation[i, j]:.5f}" for i, j in pairs]
+def _near_copies(
+    values: np.ndarray, names: Names, correlation: np.ndarray, ranked: np.ndarray
+) -> Iterator[str]:
+    """Pairs with a correlation, or of measurements one of ranks, of almost 1."""
+    near = np.where(np.abs(correlation) > NEAR_COPY, correlation, 0.0)
+    by_rank = np.where(near == 0, _rank_correlation(values, ranked), 0.0)
+    pairs = np.argwhere((near != 0) | (np.abs(by_rank) > NEAR_COPY)).tolist()
+    found = [
+        f"{names[i]!r} and {names[j]!r}: "
+        + (f"{near[i, j]:.5f}" if near[i, j] else f"{by_rank[i, j]:.5f} of ranks")
+        for i, j in pairs
+    ]
     if found and len(values) > 2:
         yield (
             f"columns are almost copies of each other (correlation of {_some(found)}); the data "
@@ -204,11 +256,24 @@ def _near_copies(values: np.ndarray, names: Names, correlation: np.ndarray) -> I
         )
 
 
-def _very_skewed(values: np.ndarray, names: Names) -> Iterator[str]:
-    skewed = skewness(values)
+def _rank_correlation(values: np.ndarray, ranked: np.ndarray) -> np.ndarray:
+    """Above the diagonal, of measurements whose ranks are not those of a function exactly."""
+    found = np.zeros((values.shape[1],) * 2)
+    if len(values) < ROWS_PER_VARIABLE or ranked.sum() < 2:
+        return found
+    places = np.flatnonzero(ranked)
+    ranks = np.argsort(np.argsort(values[:, places], axis=0, kind="stable"), axis=0, kind="stable")
+    inner = np.triu(np.corrcoef(ranks, rowvar=False), k=1)
+    # An exact function is named as such where relations are looked for.
+    found[np.ix_(places, places)] = np.where(np.abs(inner) < 1 - 1e-12, inner, 0.0)
+    return found
+
+
+def _very_skewed(values: np.ndarray, names: Names, measured: np.ndarray) -> Iterator[str]:
+    skewed = np.where(measured, skewness(values), 0.0)
     for column in np.flatnonzero(np.abs(skewed) > VERY_SKEWED).tolist():
         remedy = (
-            "it is positive, so consider its logarithm"
+            f"it is positive, so consider its logarithm (log, --log {names[column]})"
             if values[:, column].min() > 0
             else "consider a transformation, and look for outliers"
         )

@@ -14,7 +14,8 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from bayesdag.data import Scaling
-from bayesdag.data.environments import Environment, text_of
+from bayesdag.data.environments import Environment
+from bayesdag.data.kinds import label_of
 from bayesdag.errors import InputError, did_you_mean
 from bayesdag.posterior.estimates import Estimate
 from bayesdag.posterior.libraries import DataFrame, column, data_frame, rows_in_order
@@ -92,7 +93,7 @@ class Contexts:
         for one in self.environments:
             if one.column not in table.columns:
                 continue
-            labels = [text_of(value) for value in cast(Any, table)[one.column]]
+            labels = [label_of(value) for value in cast(Any, table)[one.column]]
             for label in labels:
                 if label not in (one.reference, *one.others):
                     hint = did_you_mean(label, [one.reference, *one.others])

@@ -1,0 +1,158 @@
+"""Preparing a table before it is read: columns left out, cells taken as missing, logarithms.
+
+What was done is kept with the data, so that the same table can be read again in the same way.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float
+
+from bayesdag.data.kinds import CONTINUOUS, Declaration, Kind, label_of
+from bayesdag.errors import InputError, did_you_mean
+
+DECIMALS = (".", ",")
+_DECIMAL_COMMA = r"\s*[+-]?(\d+|\d*,\d+)([eE][+-]?\d+)?\s*"
+
+
+class Preparation(NamedTuple):
+    """What is done to a table before anything is looked for in it.
+
+    Attributes:
+        drop: columns that are left out.
+        only: columns that are kept; none: all.
+        na_values: cells that stand for missing ones, beside those that are empty.
+        log: columns of which the natural logarithm is taken; they are called log(…) then.
+        decimal: what separates the decimals of a number.
+    """
+
+    drop: tuple[str, ...] = ()
+    only: tuple[str, ...] = ()
+    na_values: tuple[str, ...] = ()
+    log: tuple[str, ...] = ()
+    decimal: str = "."
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain data: what is done, and nothing of what is not."""
+        pairs = zip(self._asdict().items(), Preparation(), strict=True)
+        kept = {name: value for (name, value), usual in pairs if value != usual}
+        return {name: [*v] if isinstance(v, tuple) else v for name, v in kept.items()}
+
+
+def preparation(
+    drop: object = None,
+    only: object = None,
+    na_values: object = None,
+    log: object = None,
+    decimal: object = None,
+) -> Preparation:
+    """From what a user says: a name, several separated by commas, or a list of them."""
+    if decimal not in (None, *DECIMALS):
+        raise InputError(f"decimal is {decimal!r}; it is '.' or ','")
+    listed = {"drop": drop, "only": only, "na_values": na_values, "log": log}
+    texts = {name: _texts(name, given) for name, given in listed.items()}
+    return Preparation(**texts, decimal=str(decimal or "."))
+
+
+def _texts(option: str, given: object) -> tuple[str, ...]:
+    if given is None:
+        return ()
+    if isinstance(given, str | int | float):
+        return (label_of(given),)
+    if not isinstance(given, Iterable):
+        raise InputError(f"{option} takes a name or a list of them, not {given!r}")
+    return tuple(map(label_of, given))
+
+
+def prepared(table: pd.DataFrame, steps: Preparation) -> pd.DataFrame:
+    """The table with the columns that are wanted, and what is no value taken as missing."""
+    names = tuple(table.columns)
+    wanted = _columns("only", steps.only, names) if steps.only else list(names)
+    left_out = set(_columns("drop", steps.drop, names)) if steps.drop else set()
+    places = [j for j, name in enumerate(names) if name in wanted and name not in left_out]
+    table = table.iloc[:, places]
+    if not (steps.na_values or steps.decimal == ","):
+        return table
+    columns = {j: _prepared_column(table.iloc[:, j], steps) for j in range(table.shape[1])}
+    changed = pd.DataFrame(columns)  # by place: names may repeat, until that is refused
+    changed.columns = table.columns
+    return changed
+
+
+def _prepared_column(column: pd.Series, steps: Preparation) -> pd.Series:
+    if steps.decimal == ",":
+        column = _with_points(column)
+    return _without(column, _split(steps.na_values)) if steps.na_values else column
+
+
+def log_columns(steps: Preparation, names: Sequence[str]) -> list[str]:
+    """Columns of which the logarithm is taken."""
+    return _columns("log", steps.log, tuple(names)) if steps.log else []
+
+
+def logarithm(column: Float[np.ndarray, " n"], name: str) -> tuple[np.ndarray, Kind]:
+    """The natural logarithm of a column of positive numbers, NaN where one is missing."""
+    wrong = np.flatnonzero(column <= 0)
+    if wrong.size:
+        raise InputError(
+            f"the logarithm of column {name!r} is asked for, and it holds "
+            f"{column[wrong[0]]:g} in row {wrong[0] + 1}; only positive numbers have one"
+        )
+    return np.log(column), CONTINUOUS._replace(reason="natural logarithm of the numbers given")
+
+
+def declared_for_log(
+    declared: dict[str, Declaration], logs: Sequence[str]
+) -> dict[str, Declaration]:
+    """Columns whose logarithm is taken are measured, however few values they have."""
+    return declared | {name: Declaration("continuous") for name in logs}
+
+
+def _columns(option: str, wanted: tuple[str, ...], names: tuple[str, ...]) -> list[str]:
+    """Names that are meant: a name may itself contain a comma."""
+    found = []
+    for entry in wanted:
+        found += [entry] if entry in names else _split((entry,))
+    for name in found:
+        if name not in names:
+            raise InputError(
+                f"{option} names {name!r}, which is no column of the data "
+                f"({did_you_mean(name, names)})"
+            )
+    return list(dict.fromkeys(found))
+
+
+def _split(entries: tuple[str, ...]) -> list[str]:
+    return [part.strip() for entry in entries for part in entry.split(",") if part.strip()]
+
+
+def _with_points(column: pd.Series) -> pd.Series:
+    """Numbers with decimal commas as numbers; any other column as it is."""
+    if pd.api.types.is_numeric_dtype(column.dtype):
+        return column
+    texts = [text for text in column.dropna() if not isinstance(text, str) or text.strip()]
+    if not all(isinstance(t, str) for t in texts) or not any("," in t for t in texts):
+        return column
+    # Codes for missing cells may stand among numbers: they are judged later.
+    changed = [
+        t.replace(",", ".") if isinstance(t, str) and re.fullmatch(_DECIMAL_COMMA, t) else t
+        for t in column
+    ]
+    return pd.Series(changed, index=column.index, dtype=object, name=column.name)
+
+
+def _without(column: pd.Series, codes: list[str]) -> pd.Series:
+    """The column with cells that equal a code taken as missing."""
+    labels = column.map(label_of, na_action="ignore").astype(object)
+    hit = labels.isin([label_of(_number_or_text(code)) for code in codes])
+    return column.mask(hit) if hit.any() else column
+
+
+def _number_or_text(code: str) -> object:
+    try:
+        return float(code)
+    except ValueError:
+        return code
