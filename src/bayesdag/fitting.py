@@ -16,7 +16,7 @@ from bayesdag.data import Dataset, Scaling, check_rows, read
 from bayesdag.errors import InputError, KnowledgeError
 from bayesdag.graphs import is_acyclic
 from bayesdag.knowledge import Constraints, Knowledge
-from bayesdag.methods import _derivations
+from bayesdag.methods import _derivations, _kinds
 from bayesdag.posterior import Posterior
 from bayesdag.posterior.arguments import check_count
 from bayesdag.posterior.predictive_checks import refuse_other_data
@@ -45,6 +45,7 @@ def fit(
     method: str | Method = DEFAULT_METHOD,
     *,
     environment: Any = None,
+    kinds: Any = None,
     knowledge: Any = None,
     seed: int = 0,
     preset: str | None = None,
@@ -52,6 +53,11 @@ def fit(
     monitor: Monitor | None = None,
     keep_state: bool = False,
     progress: bool | None = None,
+    drop: Any = None,
+    only: Any = None,
+    na_values: Any = None,
+    log: Any = None,
+    decimal: str | None = None,
     **settings: Any,
 ) -> Posterior:
     """The posterior over causal graphs and functions, given `data`.
@@ -62,6 +68,8 @@ def fit(
         method: a name from `bayesdag.list_methods()`, or a method object.
         environment: the column that says where a row comes from, or several; see `read`. What
             each environment acts on is then part of the answer (`environment_targets`).
+        kinds: what columns hold (continuous, count, ordinal, binary, categorical) or their
+            levels in order, where looking at them would not tell; see `read`.
         knowledge: a `Knowledge`, a mapping, or the path of a YAML file.
         seed: same seed, data, version and kind of device: same answer.
         preset: named defaults of the method; `settings` still override them.
@@ -71,12 +79,23 @@ def fit(
         keep_state: keep what `extend` needs to go on; the result's file grows by it.
         progress: show on stderr how far a fit of more than seconds is, and the time left; by
             default where no monitor is given.
+        drop: columns to leave out. This and the next four prepare the table; see `read`.
+        only: columns to keep.
+        na_values: what stands for a missing cell, beside empty ones.
+        log: columns of which to take the natural logarithm.
+        decimal: "," where numbers are written with a decimal comma.
         settings: fields of the method; unknown ones are refused.
     """
     key_of(seed)  # a bad one is refused now, not after the data are read
     chosen = build_method(method, preset=preset, **settings)
     journal = MemoryJournal() if keep_state else None
-    dataset, said = read(data, environment=environment), Knowledge.read(knowledge)
+    steps = {"drop": drop, "only": only, "na_values": na_values, "log": log, "decimal": decimal}
+    given, said = (
+        read(data, environment=environment, kinds=kinds, **steps),
+        Knowledge.read(knowledge),
+    )
+    dataset = suited(chosen, given)
+    _kinds.warn(chosen, name_of(chosen), given)
     with _watched(monitor, progress) as watch:
         return _run(chosen, dataset, said, seed, checkpoint, watch, journal)
 
@@ -240,6 +259,11 @@ def build_method(method: str | Method, /, *, preset: str | None = None, **settin
     kinds = typing.get_type_hints(type(chosen))
     values = {k: _checked(k, _resolve(k, v, kinds[k])) for k, v in settings.items()}
     return dataclasses.replace(chosen, **values)  # pyright: ignore
+
+
+def suited(method: Method, data: Dataset) -> Dataset:
+    """The data as the method takes them: what it has no model for as numbers, or refused."""
+    return _kinds.as_taken(method, name_of(method), data)
 
 
 def name_of(method: Method) -> str:

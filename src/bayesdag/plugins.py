@@ -87,7 +87,27 @@ def first_lines(family: str) -> dict[str, str]:
     return {name: _first_line(f"bayesdag.{FAMILIES[family]}.{name}") for name in names(family)}
 
 
+def declaring(family: str, attribute: str) -> list[str]:
+    """Plug-ins of a family whose class says something by this attribute; not imported, too."""
+    found = {name: _built(f"bayesdag.{FAMILIES[family]}.{name}") for name in names(family)}
+    return [name for name, node in found.items() if node and attribute in _attributes(node)]
+
+
+def _attributes(node: ast.ClassDef) -> set[str]:
+    """What the body of a class defines."""
+    assigned = (target for n in node.body if isinstance(n, ast.Assign) for target in n.targets)
+    annotated = (n.target for n in node.body if isinstance(n, ast.AnnAssign))
+    functions = {n.name for n in node.body if isinstance(n, ast.FunctionDef)}
+    return functions | {ast.unparse(target) for target in (*assigned, *annotated)}
+
+
 def _first_line(module: str) -> str:
+    node = _built(module)
+    return ((ast.get_docstring(node) if node else "") or "").partition("\n")[0]
+
+
+def _built(module: str) -> ast.ClassDef | None:
+    """The class that a plug-in's file builds; None where it is registered from elsewhere."""
     spec = importlib.util.find_spec(module)
     tree = ast.parse(Path(spec.origin).read_text(encoding="utf-8"))  # pyright: ignore
     classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
@@ -98,7 +118,7 @@ def _first_line(module: str) -> str:
         and isinstance(node.value, ast.Name)
         and ast.unparse(node.targets[0]) == "build"
     )
-    return (ast.get_docstring(classes[built]) or "").partition("\n")[0]
+    return classes.get(built)
 
 
 def address(cls: type) -> str:

@@ -3,7 +3,7 @@
 Heavy imports wait inside the commands, so that `--help` answers at once.
 """
 
-from bayesdag.cli import bench, fit, list, plot, query, report
+from bayesdag.cli import bench, fit, inspect, list, plot, query, report
 from bayesdag.cli.app import app, main, run
 
-__all__ = ["app", "bench", "fit", "list", "main", "plot", "query", "report", "run"]
+__all__ = ["app", "bench", "fit", "inspect", "list", "main", "plot", "query", "report", "run"]

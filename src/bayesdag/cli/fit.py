@@ -9,9 +9,15 @@ from bayesdag.cli import result_file
 from bayesdag.cli.app import app, examples
 from bayesdag.cli.options import (
     AsJson,
+    Decimal,
+    Drop,
     Environment,
     Force,
     Interventions,
+    Kinds,
+    Log,
+    NaValues,
+    Only,
     Quiet,
     Result,
     Seed,
@@ -19,6 +25,7 @@ from bayesdag.cli.options import (
     Top,
     check_suffix,
     path_or_name,
+    preparing,
     settings,
 )
 from bayesdag.cli.output import print_table, say, typed_command
@@ -37,6 +44,7 @@ if TYPE_CHECKING:
         "fit cells.csv --out cells.nc --interventions targets",
         "fit cells.csv --out cells.nc --environment condition",
         "fit cells.csv --out cells.nc --environment condition=control --environment batch",
+        "fit cells.csv --out cells.nc --drop id,date --na-values -9 --kinds kinds.yaml",
         "fit cells.csv --out cells.nc --method collapsed --preset quick",
         "fit cells.csv --out cells.nc --method exact --set num_samples=500",
         "methods                         (what --method takes)",
@@ -52,6 +60,12 @@ def fit(
     knowledge: Annotated[Path | None, typer.Option(help="YAML file with prior knowledge.")] = None,
     interventions: Interventions = None,
     environment: Environment = None,
+    kinds: Kinds = None,
+    drop: Drop = None,
+    only: Only = None,
+    na_values: NaValues = None,
+    log: Log = None,
+    decimal: Decimal = None,
     scaling: Annotated[str, typer.Option(help="standardise, centre or none.")] = "standardise",
     seed: Seed = 0,
     preset: Annotated[
@@ -93,10 +107,13 @@ def fit(
         interventions=path_or_name(interventions),
         scaling=scaling,
         environment=tuple(environment or ()) or None,
+        kinds=path_or_name(kinds),
+        **preparing(drop, only, na_values, log, decimal),
     )
+    taken = fitting.suited(chosen, data)
     graph = None if truth is None else read_edges(truth, data.names)
     partial = out.with_name(f"{out.name}.partial")
-    wanted = fitting.settings_of(chosen, data, Knowledge.read(knowledge), seed)
+    wanted = fitting.settings_of(chosen, taken, Knowledge.read(knowledge), seed)
 
     def run(kept: result_file.KeptProgress) -> "Posterior":
         return fitting.fit(
@@ -119,11 +136,11 @@ def fit(
     )
     print_posterior(posterior, top, as_json)
     if graph is not None:
-        say(beside_the_truth(fitting.log_scores(posterior, data, graph)), as_json)
+        say(beside_the_truth(fitting.log_scores(posterior, taken, graph)), as_json)
     say(f"Written to {out}", as_json)
     if report is not None:
         names = {"title": table.stem, "table": table.name, "result": out.name}
-        write_report(posterior, report, force, data=data, **names)
+        write_report(posterior, report, force, data=taken, **names)
         say(f"Written to {report}; open it in a browser", as_json)
 
 

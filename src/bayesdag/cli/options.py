@@ -2,11 +2,11 @@
 
 import math
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-Table = Annotated[Path, typer.Argument(help="CSV or Parquet file: one row per measurement.")]
+Table = Annotated[Path, typer.Argument(help="CSV, Parquet or Excel file: one row per unit.")]
 Result = Annotated[Path, typer.Argument(help="Result of `bayesdag fit` (.nc).")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 Top = Annotated[int, typer.Option(min=0, help="Show so many lines.")]
@@ -25,6 +25,31 @@ Environment = Annotated[
         "label; default: the most frequent one. Repeat for more columns."
     ),
 ]
+Kinds = Annotated[
+    str | None,
+    typer.Option(
+        help="YAML file that says what columns hold, where looking would not tell: `visits: "
+        "count`, `grade: [low, mid, high]`; also continuous, ordinal, binary, categorical."
+    ),
+]
+Drop = Annotated[
+    list[str] | None,
+    typer.Option(help="Columns to leave out: names with commas between them; repeat."),
+]
+Only = Annotated[
+    list[str] | None, typer.Option(help="Columns to keep, written as those of --drop.")
+]
+NaValues = Annotated[
+    list[str] | None,
+    typer.Option(help="What stands for a missing cell, beside empty ones: -9, ?, unknown; repeat."),
+]
+Log = Annotated[
+    list[str] | None,
+    typer.Option(help="Columns of which to take the natural logarithm; called log(...) then."),
+]
+Decimal = Annotated[
+    str | None, typer.Option(help="',' where numbers are written with a decimal comma.")
+]
 Cause = Annotated[str, typer.Option(help="Column whose effect is wanted.")]
 Outcome = Annotated[str, typer.Option(help="Column that it acts on.")]
 EffectValues = Annotated[
@@ -34,6 +59,18 @@ EffectValues = Annotated[
         "above its mean, or both values of a binary column."
     ),
 ]
+
+
+def preparing(
+    drop: list[str] | None,
+    only: list[str] | None,
+    na_values: list[str] | None,
+    log: list[str] | None,
+    decimal: str | None,
+) -> dict[str, Any]:
+    """How a table is prepared, as `read` takes it."""
+    steps = {"drop": drop, "only": only, "na_values": na_values, "log": log, "decimal": decimal}
+    return {name: step or None for name, step in steps.items()}
 
 
 def settings(pairs: list[str]) -> dict[str, str]:

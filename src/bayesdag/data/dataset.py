@@ -4,7 +4,7 @@ A `Dataset` made directly is only checked for its form; `reading.read` looks at 
 """
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -234,28 +234,28 @@ class Dataset:
             "skewness": np.array([validation.skewness(part[:, None])[0] for part in parts]),
         }
 
-    def as_numbers(self, why: str) -> "Dataset":
-        """The same table for a method that knows measurements only; `why` is kept as a reason.
+    def as_numbers(self, columns: Collection[str], why: str) -> "Dataset":
+        """The same table for a method that has no model for what some columns hold.
 
-        Codes whose labels are numbers become these numbers; text with two labels stays 0 and 1.
-        All columns are standardised.
+        Codes of these columns become the numbers of their labels, or stay 0 and 1 where the
+        labels are text; they are standardised. `why` is kept as their reason.
         """
-        if self.kinds_present <= {"continuous"}:
+        changed = np.array([name in columns for name in self.names])
+        if not changed.any():
             return self
-        values, own = np.array(self.values), self.num_variables - self.num_contexts
-        kinds = list(self.kinds)
-        for j in range(own):
+        values, kinds = np.array(self.values), list(self.kinds)
+        for j in np.flatnonzero(changed).tolist():
             numbers = label_numbers(self.kinds[j])
-            if self.kinds[j].is_discrete and numbers is None:
-                continue
             if numbers is not None:
                 values[:, j] = numbers[values[:, j].astype(int)]
-            kinds[j] = Kind(
-                "continuous", (), why if kinds[j].name != "continuous" else kinds[j].reason
-            )
-        scaling = Scaling.of(values)
-        if self.missing is not None:
-            scaling = Scaling.of_measured(values, self.missing, "standardise")
+            if numbers is not None or not kinds[j].is_discrete:
+                kinds[j] = Kind("continuous", (), why)
+        usual = self.preparation.get("scaling", "standardise")
+        missing = np.zeros(values.shape, bool) if self.missing is None else self.missing
+        scaling = Scaling.of_measured(values, missing, usual)
+        shift = np.where(changed, scaling.shift, self.scaling.shift)
+        scale = np.where(changed, scaling.scale, self.scaling.scale)
+        scaling = Scaling(shift, scale)
         return replace(self, values=values, kinds=tuple(kinds), scaling=scaling)
 
 

@@ -67,6 +67,8 @@ def read(
         _check(data)
     if scaling is not None:
         data = replace(data, scaling=data.scaling_called(scaling))
+        if scaling != "standardise":
+            data = replace(data, preparation={**data.preparation, "scaling": scaling})
     object.__setattr__(data, "is_checked", True)
     return data
 

@@ -2,21 +2,21 @@
 
 import dataclasses
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, cast
 
 import numpy as np
 
-from bayesdag import plugins
 from bayesdag.data import Dataset
 from bayesdag.data.linearity import Linearity, linearity
 from bayesdag.knowledge import Constraints
+from bayesdag.methods import _kinds
 from bayesdag.methods.collapsed import Collapsed
 from bayesdag.methods.exact import Exact
 from bayesdag.posterior import Posterior
 from bayesdag.runs import durations
 from bayesdag.runs.checkpoint import recorder_of
 from bayesdag.sgmcmc.chains import on_cpu
-from bayesdag.types import ExactDependence, Key, Monitor, PlainData, Recorder
+from bayesdag.types import ExactDependence, Key, Monitor, Recorder
 
 
 @dataclass(frozen=True)
@@ -50,6 +50,11 @@ class Auto:
     collapsed: Collapsed = Collapsed()
     curved: Collapsed = Collapsed.PRESETS["neural"]
 
+    @property
+    def takes_kinds(self) -> frozenset[str]:
+        """Those that some score takes: it is chosen by the columns."""
+        return _kinds.kinds_of_scores()
+
     def min_rows(self, d: int) -> int:
         """Rows that either method needs."""
         return max(self.exact.min_rows(d), self.collapsed.min_rows(d))
@@ -58,18 +63,21 @@ class Auto:
         self, key: Key, data: Dataset, knowledge: Constraints, monitor: Monitor | None
     ) -> Posterior:
         """The posterior of the method that suits the data."""
-        found = _recalled_linearity(recorder_of(monitor), data)
-        chosen, notes = self.choose(data.num_variables, found)
+        chosen, notes = self._choose_for(data, recorder_of(monitor))
         if self.num_samples is not None:
             chosen = dataclasses.replace(chosen, num_samples=self.num_samples)
         durations.announce(monitor, chosen, data.num_rows, data.num_variables)
         result = chosen(key, data, knowledge, monitor)
-        provenance: PlainData = {
-            **result.provenance,
-            "chosen": plugins.configuration(chosen),
-            "notes": [*notes, *result.provenance.get("notes", [])],
-        }
-        return dataclasses.replace(result, provenance=provenance)
+        return dataclasses.replace(
+            result, provenance=_kinds.stated(result.provenance, chosen, notes)
+        )
+
+    def _choose_for(self, data: Dataset, recorder: Recorder) -> tuple[Exact | Collapsed, list[str]]:
+        """A method for these data; where columns are not measured, one with a model for them."""
+        suited, notes = _kinds.with_score_for(self.collapsed, data)
+        if notes:
+            return cast(Collapsed, suited), [f"chosen: collapsed; {notes[0]}"]
+        return self.choose(data.num_variables, _recalled_linearity(recorder, data))
 
     def choose(self, d: int, found: Linearity) -> tuple[Exact | Collapsed, list[str]]:
         """A method for d variables, and why it was chosen, in words."""

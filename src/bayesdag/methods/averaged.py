@@ -19,7 +19,7 @@ from bayesdag.methods._mixture import Member
 from bayesdag.methods.collapsed import Collapsed
 from bayesdag.posterior import Posterior
 from bayesdag.scores.neural import NeuralScore
-from bayesdag.types import Duration, ExactDependence, Key, Method, Monitor, Timed
+from bayesdag.types import Duration, ExactDependence, Key, Method, Monitor, Timed, kinds_taken
 
 
 @dataclass(frozen=True)
@@ -55,6 +55,11 @@ class Averaged:
     def supports_interventions(self) -> bool:
         """Whether all methods do."""
         return all(method.supports_interventions for method in self.methods)
+
+    @property
+    def takes_kinds(self) -> frozenset[str]:
+        """Those that all methods take."""
+        return frozenset.intersection(*map(kinds_taken, self.methods))
 
     @property
     def exact_dependence(self) -> ExactDependence:

@@ -22,7 +22,7 @@ from bayesdag.methods._mixture import Member
 from bayesdag.methods.collapsed import Collapsed
 from bayesdag.posterior import Posterior
 from bayesdag.random import generator
-from bayesdag.types import Duration, ExactDependence, Key, Method, Monitor, Timed
+from bayesdag.types import Duration, ExactDependence, Key, Method, Monitor, Timed, kinds_taken
 
 
 @dataclass(frozen=True)
@@ -55,6 +55,11 @@ class Bagged:
     def supports_interventions(self) -> bool:
         """Whether the method in the bags does."""
         return self.method.supports_interventions
+
+    @property
+    def takes_kinds(self) -> frozenset[str]:
+        """Those of the method in the bags."""
+        return kinds_taken(self.method)
 
     @property
     def exact_dependence(self) -> ExactDependence:
@@ -100,6 +105,7 @@ def _resampled(data: Dataset, rows: np.ndarray) -> Dataset:
         data,
         values=data.values[rows],
         interventions=None if set_cells is None else set_cells[rows],
+        missing=None if data.missing is None else data.missing[rows],
     )
 
 

@@ -18,7 +18,7 @@ from bayesdag import posterior
 from bayesdag.data import Dataset
 from bayesdag.errors import InputError
 from bayesdag.knowledge import Constraints
-from bayesdag.methods import _groups
+from bayesdag.methods import _groups, _kinds
 from bayesdag.methods._model_draws import Given, ModelDraws
 from bayesdag.model.priors.density import DensityGrid
 from bayesdag.orders import noise_averaging, order_counting, pipeline, run_report, strategies
@@ -49,6 +49,7 @@ from bayesdag.types import (
     Score,
     StructurePrior,
     WeighsFunctions,
+    kinds_taken,
 )
 
 # Ladders per chain times variables: look-ups are cheap while few replicas share the cache.
@@ -119,6 +120,12 @@ class Collapsed:
         if self.hottest < 1:
             raise InputError(f"hottest is {self.hottest:g}; a temperature below 1 is colder")
 
+    @property
+    def takes_kinds(self) -> frozenset[str]:
+        """Those of the score; the usual one makes room for another where columns need it."""
+        own = kinds_taken(self.score)
+        return own | _kinds.kinds_of_scores() if self.score == BGe() else own
+
     def min_rows(self, d: int) -> int:
         """The evidence is exact for any number of rows; fewer than this say nothing."""
         del d
@@ -145,7 +152,12 @@ class Collapsed:
 
         Where the rows contradict the model, its evidence counts less: the draws are made again.
         Where they seem to come in groups that nobody marked, half of the draws allow for them.
+        Where the usual score has no model for a column, one that has takes its place.
         """
+        suited, notes = _kinds.with_score_for(self, data) if self.score == BGe() else (self, [])
+        if suited is not self:
+            result = suited(key, data, knowledge, monitor)
+            return replace(result, provenance=_kinds.stated(result.provenance, suited, notes))
         recorder = recorder_of(monitor)
         stats = strategies.prepare(self.score, data, recorder)
         given = Given(data, knowledge, stats)

@@ -37,6 +37,7 @@ from bayesdag.types import (
     PlainData,
     Score,
     StructurePrior,
+    kinds_taken,
 )
 
 NEGLIGIBLE = 1e-12  # posterior weight of a prior component that is left out of the marginals
@@ -89,6 +90,11 @@ class Exact:
     def __post_init__(self) -> None:
         if self.num_samples < 1:
             raise InputError(f"num_samples is {self.num_samples}; it must be 1 or more")
+
+    @property
+    def takes_kinds(self) -> frozenset[str]:
+        """Those of the score."""
+        return kinds_taken(self.score)
 
     def min_rows(self, d: int) -> int:
         """The evidence is exact for any number of rows."""

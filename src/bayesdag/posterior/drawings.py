@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from bayesdag.data import Dataset
 from bayesdag.errors import InputError, did_you_mean
-from bayesdag.posterior import graph_queries
+from bayesdag.posterior import fitted_data, graph_queries
 from bayesdag.posterior.functions import FunctionBand, function_bands
 from bayesdag.posterior.notebook import NotebookView
 from bayesdag.posterior.predictive_checks import refuse_other_data
@@ -101,6 +101,7 @@ def _function(
     known, points = {}, None
     if data is not None:
         dataset = data if isinstance(data, Dataset) else posterior.read(data)
+        dataset = fitted_data.with_kinds_of(posterior.summary, dataset)
         refuse_other_data(posterior.provenance, posterior.summary, dataset)
         known = {"values": dataset.values, "observed": dataset.observed}
     band = _band(posterior, cause, outcome, known)

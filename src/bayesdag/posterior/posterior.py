@@ -27,6 +27,7 @@ from bayesdag.posterior import (
     estimates,
     experiment_design,
     exports,
+    fitted_data,
     graph_queries,
     observed_reliability,
     predictive_checks,
@@ -141,11 +142,18 @@ class Posterior(PosteriorViews):
         return self.contexts.targets(self.names, edge, path)
 
     def read(self, data: Any, *, interventions: Any = None) -> Dataset:
-        """The table in `data`, its environments in the columns of labels that were fitted."""
-        columns = {one.column: one.reference for one in self.contexts.environments}
-        if isinstance(data, Dataset) and data.environment:
-            columns = {}
-        return read(data, interventions=interventions, environment=columns or None)
+        """The table in `data`, prepared and understood as what was fitted."""
+        environments = {one.column: one.reference for one in self.contexts.environments}
+        if isinstance(data, Dataset):
+            known = {} if data.environment else environments
+            found = read(data, interventions=interventions, environment=known or None)
+            return fitted_data.with_kinds_of(self.summary, found)
+        return read(
+            data,
+            interventions=interventions,
+            environment=environments or None,
+            **fitted_data.options(self.summary, self.variables),
+        )
 
     def edge_matrix(self) -> Float[np.ndarray, "d d"]:
         """P(i -> j): exact where the method knows it, else the weighted share of draws."""
@@ -289,7 +297,8 @@ class Posterior(PosteriorViews):
 
     def check(self, data: Any, seed: int = 0) -> Check:
         """Whether the model fits the rows it was fitted to; other rows are refused."""
-        dataset = data if isinstance(data, Dataset) else self.read(data)
+        dataset = self.read(data) if not isinstance(data, Dataset) else data
+        dataset = fitted_data.with_kinds_of(self.summary, dataset)
         predictive_checks.refuse_other_data(self.provenance, self.summary, dataset)
         found = predictive_checks.check(key_of(seed), self._ensemble, dataset)
         fitted = self.provenance.get("chosen", self.provenance.get("method"))

@@ -16,7 +16,7 @@ import numpy as np
 
 from bayesdag.data import Dataset
 from bayesdag.errors import BayesdagWarning
-from bayesdag.posterior import Posterior, edge_evidence, graph_queries
+from bayesdag.posterior import Posterior, edge_evidence, fitted_data, graph_queries
 from bayesdag.posterior.predictive_checks import refuse_other_data
 from bayesdag.report import answer, chains, columns, effects, glossary, graph, numbers, reproduce
 from bayesdag.runs.files import write_whole
@@ -110,6 +110,7 @@ def _rows(posterior: Posterior, data: Any, num_rows: int) -> graph.ShownRows | N
     if data is None or num_rows == 0:
         return None
     dataset = data if isinstance(data, Dataset) else posterior.read(data)
+    dataset = fitted_data.with_kinds_of(posterior.summary, dataset)
     refuse_other_data(posterior.provenance, posterior.summary, dataset)
     return graph.shown_rows(dataset, num_rows)
 
