@@ -93,7 +93,8 @@ def test_what_the_tests_import_is_declared():
 
 
 def test_every_extra_is_used():
-    assert set(EXTRAS) == {"cuda", "dev", "docs", "rivals", *OPTIONAL}
+    assert set(EXTRAS) == {"cuda", "dev", "docs", "rivals", "excel", *OPTIONAL}
+    assert "bayesdag[excel]" in source()
     settings = (ROOT / "docs" / "conf.py").read_text(encoding="utf-8")
     for name in EXTRAS["docs"] - {"sphinx"}:
         assert name.replace("-", "_") in settings

@@ -36,7 +36,7 @@ SEPARATE = {
     *("scores", "methods"),
 }
 # Methods made of other methods.
-CHOOSERS = {"auto.py", "averaged.py", "bagged.py"}
+CHOOSERS = {"auto.py", "averaged.py", "bagged.py", "imputed.py"}
 CONFINED = {
     "matplotlib": {"plot"},
     "jinja2": {"report"},

@@ -17,6 +17,7 @@ from bayesdag.errors import InputError, KnowledgeError
 from bayesdag.graphs import is_acyclic
 from bayesdag.knowledge import Constraints, Knowledge
 from bayesdag.methods import _derivations, _kinds
+from bayesdag.methods.imputed import Imputed
 from bayesdag.posterior import Posterior
 from bayesdag.posterior.arguments import check_count
 from bayesdag.posterior.predictive_checks import refuse_other_data
@@ -94,8 +95,8 @@ def fit(
         read(data, environment=environment, kinds=kinds, **steps),
         Knowledge.read(knowledge),
     )
-    dataset = suited(chosen, given)
     _kinds.warn(chosen, name_of(chosen), given)
+    chosen, dataset = suited(chosen, given)
     with _watched(monitor, progress) as watch:
         return _run(chosen, dataset, said, seed, checkpoint, watch, journal)
 
@@ -231,6 +232,8 @@ def _run(
     state = posterior.state if journal is None else journal.kept()
     stated = stamp | posterior.provenance
     posterior = dataclasses.replace(posterior, provenance=stated, state=state)
+    if data.missing is not None:
+        return posterior  # completed rows were checked, where they were at hand
     # The rows are at hand now, and whether the model fits them belongs above the edges.
     found = {"check": posterior.check(data, seed).summary()}
     return dataclasses.replace(posterior, provenance=stated | found)
@@ -261,9 +264,16 @@ def build_method(method: str | Method, /, *, preset: str | None = None, **settin
     return dataclasses.replace(chosen, **values)  # pyright: ignore
 
 
-def suited(method: Method, data: Dataset) -> Dataset:
-    """The data as the method takes them: what it has no model for as numbers, or refused."""
-    return _kinds.as_taken(method, name_of(method), data)
+def suited(method: Method, data: Dataset) -> tuple[Method, Dataset]:
+    """A method for these data, and the data as it takes them.
+
+    Columns that the method has no model for are numbers to it, or refused; where cells are
+    missing, it is put into the method that imputes them.
+    """
+    data = _kinds.as_taken(method, name_of(method), data)
+    if data.missing is not None and not isinstance(method, Imputed):
+        return Imputed(method), data
+    return method, data
 
 
 def name_of(method: Method) -> str:

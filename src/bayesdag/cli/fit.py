@@ -110,10 +110,10 @@ def fit(
         kinds=path_or_name(kinds),
         **preparing(drop, only, na_values, log, decimal),
     )
-    taken = fitting.suited(chosen, data)
+    wrapped, taken = fitting.suited(chosen, data)
     graph = None if truth is None else read_edges(truth, data.names)
     partial = out.with_name(f"{out.name}.partial")
-    wanted = fitting.settings_of(chosen, taken, Knowledge.read(knowledge), seed)
+    wanted = fitting.settings_of(wrapped, taken, Knowledge.read(knowledge), seed)
 
     def run(kept: result_file.KeptProgress) -> "Posterior":
         return fitting.fit(
@@ -131,7 +131,7 @@ def fit(
         out,
         run,
         partial=partial,
-        num_bytes=result_file.expected_bytes(chosen, data.num_variables),
+        num_bytes=result_file.expected_bytes(wrapped, data.num_variables),
         find=None if force else lambda: result_file.finished(out, wanted, keep_state),
     )
     print_posterior(posterior, top, as_json)

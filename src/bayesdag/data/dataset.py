@@ -234,6 +234,20 @@ class Dataset:
             "skewness": np.array([validation.skewness(part[:, None])[0] for part in parts]),
         }
 
+    def complete_rows(self) -> "Dataset":
+        """The rows in which every cell was measured, to be shown; a fit takes all of them."""
+        if self.missing is None:
+            return self
+        whole = ~self.missing.any(axis=1)
+        if whole.sum() < 2:
+            raise InputError("fewer than two rows have all their cells; there are none to show")
+        return replace(
+            self,
+            values=self.values[whole],
+            interventions=None if self.interventions is None else self.interventions[whole],
+            missing=None,
+        )
+
     def as_numbers(self, columns: Collection[str], why: str) -> "Dataset":
         """The same table for a method that has no model for what some columns hold.
 

@@ -16,14 +16,14 @@ Names = tuple[str, ...]
 _DECLARED = "declared"
 
 
-class Column(NamedTuple):
+class EncodedColumn(NamedTuple):
     """Numbers, counts or codes of levels, NaN where a cell is missing, and their kind."""
 
     values: Float[np.ndarray, " n"]
     kind: Kind
 
 
-def columns(table: pd.DataFrame, declared: Mapping[str, Declaration]) -> list[Column]:
+def columns(table: pd.DataFrame, declared: Mapping[str, Declaration]) -> list[EncodedColumn]:
     """All columns of a table."""
     names = tuple(table.columns)
     refuse_unknown_columns(declared, names, "kinds")
@@ -34,7 +34,7 @@ def columns(table: pd.DataFrame, declared: Mapping[str, Declaration]) -> list[Co
 
 def column(
     given: pd.Series, name: str, names: Names = (), declared: Declaration | None = None
-) -> Column:
+) -> EncodedColumn:
     """One column, of the kind that is declared, or that its type or its values have."""
     if declared is not None and (declared.levels or declared.name == "categorical"):
         given = given.astype(object)  # Text that looks like a number among text is a label, too.
@@ -57,20 +57,20 @@ def refuse_unknown_columns(said: Mapping[str, object], names: Names, option: str
             )
 
 
-def _by_looking(found: Cells, name: str) -> Column:
+def _by_looking(found: Cells, name: str) -> EncodedColumn:
     if found.levels is not None and found.labels is not None:
         kind = _by_type(found, name)
-        return Column(_codes(found.labels, kind.levels, name), kind)
+        return EncodedColumn(_codes(found.labels, kind.levels, name), kind)
     if found.numbers is None:
         labels = found.labels or ()
         kind = kind_rules.of_text(labels, name)
-        return Column(_codes(labels, kind.levels, name), kind)
+        return EncodedColumn(_codes(labels, kind.levels, name), kind)
     kind = kind_rules.of_numbers(found.numbers, name)
     if not kind.is_discrete:
-        return Column(found.numbers, kind)
+        return EncodedColumn(found.numbers, kind)
     gap = np.isnan(found.numbers)
     codes = np.searchsorted(np.unique(found.numbers[~gap]), found.numbers)
-    return Column(np.where(gap, np.nan, codes), kind)
+    return EncodedColumn(np.where(gap, np.nan, codes), kind)
 
 
 def _by_type(found: Cells, name: str) -> Kind:
@@ -82,7 +82,7 @@ def _by_type(found: Cells, name: str) -> Kind:
     return Kind("binary" if len(levels) == 2 else "categorical", levels, found.words)
 
 
-def _as_numbers(found: Cells, name: str, declared: Declaration) -> Column:
+def _as_numbers(found: Cells, name: str, declared: Declaration) -> EncodedColumn:
     """Declared to be measured or counted: every cell must be a number."""
     kind = Kind(str(declared.name), (), _DECLARED)
     if found.numbers is None:
@@ -93,7 +93,7 @@ def _as_numbers(found: Cells, name: str, declared: Declaration) -> Column:
         numbers = found.numbers
     if kind.name == "count":
         _refuse_no_counts(numbers, name)
-    return Column(numbers, kind)
+    return EncodedColumn(numbers, kind)
 
 
 def _refuse_no_counts(numbers: np.ndarray, name: str) -> None:
@@ -106,7 +106,7 @@ def _refuse_no_counts(numbers: np.ndarray, name: str) -> None:
         )
 
 
-def _with_levels(labels: tuple[str | None, ...], name: str, declared: Declaration) -> Column:
+def _with_levels(labels: tuple[str | None, ...], name: str, declared: Declaration) -> EncodedColumn:
     """Declared to have levels: those that are listed, or that occur."""
     present = [label for label in labels if label is not None]
     occurring = tuple(sorted(set(present), key=label_rank))
@@ -120,7 +120,7 @@ def _with_levels(labels: tuple[str | None, ...], name: str, declared: Declaratio
         )
     if declared.levels is None:
         kind_rules.refuse_identifier(len(levels), len(present), name, levels[:1])
-    return Column(_codes(labels, levels, name), Kind(kind, levels, _DECLARED))
+    return EncodedColumn(_codes(labels, levels, name), Kind(kind, levels, _DECLARED))
 
 
 def _codes(labels: tuple[str | None, ...], levels: tuple[str, ...], name: str) -> np.ndarray:

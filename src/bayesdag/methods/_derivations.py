@@ -28,7 +28,7 @@ from bayesdag.types import ExactDependence, Key, Method, Monitor, PlainData
 
 _KINDS = frozenset({"required", "forbidden"})
 # What the cases have in common, and the result keeps.
-_COMMON = ("model", "prior", "temperature", "chosen")
+_COMMON = ("model", "prior", "temperature", "chosen", "imputation", "check")
 
 
 class _Case(NamedTuple):

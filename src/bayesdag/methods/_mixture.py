@@ -1,7 +1,8 @@
-"""An equal mixture of posteriors, fitted one after the other: what `bagged` and `averaged` share.
+"""An equal mixture of posteriors, fitted one after the other.
 
-Each member is fitted with a monitor of its own and keeps its own diagnostics: whether the
-chains of one member have mixed is a question about that member alone.
+It is what `bagged`, `averaged` and `imputed` share. Each member is fitted with a monitor of its
+own and keeps its own diagnostics: whether the chains of one member have mixed is a question
+about that member alone.
 """
 
 import dataclasses
@@ -13,7 +14,7 @@ from bayesdag.errors import InputError
 from bayesdag.knowledge import Constraints
 from bayesdag.posterior import Posterior, diagnostics, merge
 from bayesdag.runs.checkpoint import recorder_of
-from bayesdag.types import Key, Method, Monitor, PlainData
+from bayesdag.types import Key, Method, Monitor, PlainData, Recorder
 
 
 class Member(NamedTuple):
@@ -37,11 +38,19 @@ def fit(
 ) -> Posterior:
     """The mixture in which every member has the same weight; `note` says what it is."""
     recorder = recorder_of(monitor)
-    found = []
-    for member in members:
-        recorder.report(member.name)
-        own = recorder.child(member.name)  # the state of one member is not that of the whole run
-        found.append(member.method(member.key, member.data, knowledge, own))
+    found = [fit_member(member, knowledge, recorder) for member in members]
+    return together(members, found, note)
+
+
+def fit_member(member: Member, knowledge: Constraints, recorder: Recorder) -> Posterior:
+    """The posterior of one component."""
+    recorder.report(member.name)
+    own = recorder.child(member.name)  # the state of one member is not that of the whole run
+    return member.method(member.key, member.data, knowledge, own)
+
+
+def together(members: Sequence[Member], found: Sequence[Posterior], note: str) -> Posterior:
+    """The mixture of posteriors that have been fitted."""
     _refuse_different(found)
     kept = [_record(member, posterior) for member, posterior in zip(members, found, strict=True)]
     return dataclasses.replace(merge.chained(found), provenance=_provenance(found, kept, note))

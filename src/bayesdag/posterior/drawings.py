@@ -103,6 +103,7 @@ def _function(
         dataset = data if isinstance(data, Dataset) else posterior.read(data)
         dataset = fitted_data.with_kinds_of(posterior.summary, dataset)
         refuse_other_data(posterior.provenance, posterior.summary, dataset)
+        dataset = dataset.complete_rows()
         known = {"values": dataset.values, "observed": dataset.observed}
     band = _band(posterior, cause, outcome, known)
     if known:

@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bayesdag.data import KINDS, Dataset
-from bayesdag.errors import FileFormatError
+from bayesdag.errors import FileFormatError, InputError
+from bayesdag.posterior.check_result import Check
 
 _STEPS = ("drop", "only", "na_values", "log", "decimal", "scaling")
 
@@ -28,6 +29,13 @@ def with_kinds_of(summary: Mapping[str, Any], data: Dataset) -> Dataset:
         if kind.name != "continuous" and kinds[name]["kind"] == "continuous"
     ]
     return data.as_numbers(codes, "taken as a number")
+
+
+def check_of_completions(made: Check | None) -> Check:
+    """The check that was made while completed rows were at hand: a table with gaps has none."""
+    if made is None:
+        raise InputError("the table has gaps, and completed rows were not checked during the fit")
+    return made
 
 
 def _kinds(data: Dataset) -> list[tuple[str, Any]]:

@@ -300,6 +300,8 @@ class Posterior(PosteriorViews):
         dataset = self.read(data) if not isinstance(data, Dataset) else data
         dataset = fitted_data.with_kinds_of(self.summary, dataset)
         predictive_checks.refuse_other_data(self.provenance, self.summary, dataset)
+        if dataset.missing is not None:
+            return fitted_data.check_of_completions(self.checked)
         found = predictive_checks.check(key_of(seed), self._ensemble, dataset)
         fitted = self.provenance.get("chosen", self.provenance.get("method"))
         model = observed_reliability.model_of(fitted)

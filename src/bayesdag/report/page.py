@@ -112,6 +112,7 @@ def _rows(posterior: Posterior, data: Any, num_rows: int) -> graph.ShownRows | N
     dataset = data if isinstance(data, Dataset) else posterior.read(data)
     dataset = fitted_data.with_kinds_of(posterior.summary, dataset)
     refuse_other_data(posterior.provenance, posterior.summary, dataset)
+    dataset = dataset.complete_rows()
     return graph.shown_rows(dataset, num_rows)
 
 

@@ -1,0 +1,217 @@
+"""The posterior of a table with gaps: missing cells are drawn from the model itself.
+
+Data augmentation (Tanner and Wong, 1987, "The calculation of posterior distributions by data
+augmentation"): a completed table gives a posterior, one draw of its graphs and functions gives
+the missing cells anew, and so on. The posteriors of the completed tables, averaged, are the
+posterior given what was measured: no row is thrown away, and what the gaps leave open shows in
+how much the completions differ.
+
+Whether a cell is missing may depend on what was measured in its row, not on the value that is
+missing (missing at random); where it does, nothing in the table would tell.
+"""
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import jax
+import numpy as np
+
+from bayesdag import plugins
+from bayesdag.data import Dataset, chained_regressions
+from bayesdag.data.gaps import ASSUMPTION
+from bayesdag.errors import InputError
+from bayesdag.knowledge import Constraints
+from bayesdag.methods import _mixture
+from bayesdag.methods._mixture import Member
+from bayesdag.methods.auto import Auto
+from bayesdag.methods.collapsed import Collapsed
+from bayesdag.posterior import Posterior, check_result, imputation
+from bayesdag.posterior.check_result import Check
+from bayesdag.random import generator
+from bayesdag.runs.checkpoint import recorder_of
+from bayesdag.types import (
+    Duration,
+    ExactDependence,
+    Key,
+    Method,
+    Monitor,
+    PlainData,
+    Recorder,
+    Timed,
+    kinds_taken,
+)
+
+# Completions where a fit takes seconds, and where it takes longer than that.
+_MANY, _FEW = 10, 3
+_SECONDS = 20.0
+
+
+@dataclass(frozen=True)
+class Imputed:
+    """Tables with gaps: missing cells drawn from the model, posteriors of completions averaged.
+
+    Any other method is put into this one where the data have gaps. It is fitted once to a first
+    completion by regressions, to have a model, and then to each completion by the model before
+    it. Cells are taken as missing at random.
+
+    Attributes:
+        method: fitted to each completion.
+        num_completions: completed tables whose posteriors are averaged; 0: ten where a fit takes
+            seconds, three where it takes longer.
+    """
+
+    PRESETS: ClassVar[dict[str, "Imputed"]]
+
+    method: Method = Auto()
+    num_completions: int = 0
+
+    def __post_init__(self) -> None:
+        if self.num_completions < 0:
+            raise InputError(f"num_completions is {self.num_completions}; it must be 0 or more")
+        if isinstance(self.method, Imputed):
+            raise InputError("a method that imputes is put into another one; once is enough")
+
+    @property
+    def supported_constraints(self) -> frozenset[str]:
+        """Those of the method."""
+        return self.method.supported_constraints
+
+    @property
+    def supports_interventions(self) -> bool:
+        """Whether the method does."""
+        return self.method.supports_interventions
+
+    @property
+    def takes_kinds(self) -> frozenset[str]:
+        """Those of the method."""
+        return kinds_taken(self.method)
+
+    @property
+    def exact_dependence(self) -> ExactDependence:
+        """As the method."""
+        return self.method.exact_dependence
+
+    def min_rows(self, d: int) -> int:
+        """Rows that the method needs; completed tables have all of them."""
+        return self.method.min_rows(d)
+
+    def expected_duration(self, num_rows: int, num_variables: int) -> Duration:
+        """So many times that of the method, and once more for the first model."""
+        if not isinstance(self.method, Timed):
+            return Duration(0.0, ())
+        one = self.method.expected_duration(num_rows, num_variables)
+        times = 1 + self._num_completions(num_rows, num_variables)
+        faster = ("fewer completions (num_completions of method 'imputed')", *one.faster)
+        return one._replace(seconds=one.seconds * times, faster=faster)
+
+    def __call__(
+        self, key: Key, data: Dataset, knowledge: Constraints, monitor: Monitor | None
+    ) -> Posterior:
+        """All draws of all completions; each completion has the same weight."""
+        if data.missing is None:
+            return self.method(key, data, knowledge, monitor)
+        recorder = recorder_of(monitor)
+        key_start, key_first, key = jax.random.split(key, 3)
+        completion = _first_completion(key_start, data, recorder)
+        first = Member("first completion, by regressions", key_first, self.method, completion)
+        model = _mixture.fit_member(first, knowledge, recorder)
+        # What was chosen by looking at one completion is kept for all.
+        method = _chosen(self.method, model)
+        members, found, rates = [], [], []
+        num = self._num_completions(data.num_rows, data.num_variables)
+        for number, own in enumerate(jax.random.split(key, num), start=1):
+            name = f"completion {number} of {num}"
+            key_cells, key_fit = jax.random.split(own)
+            completion, rate = _next_completion(
+                key_cells, model, data, completion, recorder.child(name)
+            )
+            members.append(Member(name, key_fit, method, completion))
+            model = _mixture.fit_member(members[-1], knowledge, recorder)
+            found.append(model)
+            rates.append(rate)
+        return self._pooled(members, found, rates, data)
+
+    def _num_completions(self, num_rows: int, num_variables: int) -> int:
+        if self.num_completions:
+            return self.num_completions
+        if not isinstance(self.method, Timed):
+            return _FEW
+        one = self.method.expected_duration(num_rows, num_variables)
+        return _MANY if one.seconds <= _SECONDS else _FEW
+
+    def _pooled(
+        self, members: list[Member], found: list[Posterior], rates: list[float], data: Dataset
+    ) -> Posterior:
+        """The mixture, with what it says of gaps."""
+        pairs = zip(data.names, data.missing_fraction.tolist(), strict=True)
+        fractions = {name: fraction for name, fraction in pairs if fraction}
+        shown = ", ".join(f"{name} {fraction:.1%}" for name, fraction in fractions.items())
+        note = (
+            f"cells that were not measured ({shown}) are imputed: the average of {len(members)} "
+            "posteriors, each of the table completed by draws from the model; chains are compared "
+            "within each completion"
+        )
+        pooled = _mixture.together(members, found, note)
+        imputed: PlainData = {
+            "assumption": ASSUMPTION,
+            "num_completions": len(members),
+            "missing_fraction": fractions,
+            "acceptance": float(np.mean(rates)),
+        }
+        more = dict.fromkeys(n for one in found for n in one.provenance.get("notes", []))
+        notes = [*pooled.provenance["notes"], f"cells are taken as {ASSUMPTION}", *more]
+        check = check_result.averaged(
+            [_checked(m, p) for m, p in zip(members, found, strict=True)],
+            [one.num_chains for one in found],
+        )
+        stated = {
+            **pooled.provenance,
+            "imputation": imputed,
+            "notes": notes,
+            "check": check.summary(),
+        }
+        return dataclasses.replace(pooled, summary=data.summary(), provenance=stated)
+
+
+def _chosen(method: Method, model: Posterior) -> Method:
+    """The method that another one has chosen, or the method itself."""
+    chosen = model.provenance.get("chosen")
+    return method if chosen is None else plugins.from_configuration(chosen, "methods")
+
+
+def _first_completion(key: Key, data: Dataset, recorder: Recorder) -> Dataset:
+    """Completed by regressions, with values that occur."""
+
+    def drawn() -> dict[str, np.ndarray]:
+        assert data.missing is not None
+        rng = generator(key)
+        return {"values": chained_regressions.complete(rng, data.values, data.missing, data.kinds)}
+
+    recorder.report("filling gaps by regressions")
+    return imputation.completed(data, recorder.recall("first completion", drawn)["values"])
+
+
+def _next_completion(
+    key: Key, model: Posterior, data: Dataset, start: Dataset, recorder: Recorder
+) -> tuple[Dataset, float]:
+    """Completed by one draw of the model, and the rate at which proposals were accepted."""
+
+    def drawn() -> dict[str, np.ndarray]:
+        found = imputation.complete(key, model, data, start)
+        return {"values": found.data.values, "acceptance": np.array(found.acceptance)}
+
+    recorder.report("drawing missing cells from the model")
+    kept = recorder.recall("missing cells", drawn)
+    return imputation.completed(data, kept["values"]), float(kept["acceptance"])
+
+
+def _checked(member: Member, found: Posterior) -> Check:
+    """Whether the model fits the completed rows."""
+    fitted: dict[str, Any] = {"method": plugins.configuration(member.method), **found.provenance}
+    return dataclasses.replace(found, provenance=fitted).check(member.data)
+
+
+Imputed.PRESETS = {"quick": Imputed(Collapsed.PRESETS["quick"], num_completions=2)}
+
+build = Imputed
