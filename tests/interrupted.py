@@ -21,6 +21,7 @@ from bayesdag.methods.cam import CAM
 from bayesdag.methods.collapsed import Collapsed
 from bayesdag.methods.dds import DDS
 from bayesdag.methods.dibs import DiBS
+from bayesdag.methods.imputed import Imputed
 from bayesdag.runs.checkpoint import Checkpoint
 from bayesdag.scores._neural import crossfit
 from tests.toys import NETWORK_ROWS, SMALL_NETWORKS
@@ -49,6 +50,11 @@ def curved_frame() -> pd.DataFrame:
     return pd.DataFrame({"a": a, "b": b, "c": c, "d": d})
 
 
+def gappy_frame() -> pd.DataFrame:
+    frame = curved_frame()
+    return frame.mask(np.random.default_rng(2).random(frame.shape) < 0.1)
+
+
 def wide_frame(num_columns: int = 60) -> pd.DataFrame:
     rng = np.random.default_rng(1)
     mixing = np.triu(rng.normal(size=(num_columns, num_columns)), 1)
@@ -67,6 +73,7 @@ KINDS = {
     "dibs": (curved_frame, DiBS.PRESETS["quick"]),
     "bcd": (curved_frame, BCD.PRESETS["quick"]),
     "dds": (curved_frame, DDS.PRESETS["quick"]),
+    "imputed": (gappy_frame, Imputed(LINEAR, num_completions=2)),
     "bootstrap_ges": (wide_frame, BootstrapGES(num_samples=8)),
 }
 

@@ -1,12 +1,14 @@
 """Kinds of columns: what a Dataset keeps of them, and how they are found."""
 
 import json
+import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from bayesdag.data import Dataset, Kind
-from bayesdag.errors import InputError
+from bayesdag.data import Dataset, Kind, read
+from bayesdag.errors import BayesdagWarning, InputError
 
 COLOUR = Kind("categorical", ("blue", "green", "red"), "declared")
 RNG = np.random.default_rng(0)
@@ -89,3 +91,164 @@ def test_indicators_of_environments_are_binary_and_scaled_as_before():
 def test_kinds_that_the_values_contradict_are_refused(kinds, word):
     with pytest.raises(InputError, match=word):
         Dataset(TABLE, NAMES, kinds=kinds)
+
+
+N = 200
+CODES_OF = np.random.default_rng(7)
+
+
+def found(column, name="column", **options) -> Kind:
+    """The kind of a column beside an ordinary one."""
+    frame = pd.DataFrame({"other": np.random.default_rng(1).normal(size=len(column))})
+    frame[name] = column
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", BayesdagWarning)
+        return read(frame, **options).kinds[1]
+
+
+LOOKS = {
+    "measurements": (CODES_OF.normal(size=N), "continuous"),
+    "whole measurements": (CODES_OF.integers(17, 90, N), "continuous"),
+    "two numbers": (CODES_OF.integers(1, 3, N), "binary"),
+    "yes and no": (CODES_OF.random(N) < 0.3, "binary"),
+    "two words": (CODES_OF.choice(["no", "yes"], N), "binary"),
+    "words": (CODES_OF.choice(["red", "green", "blue"], N), "categorical"),
+    "a scale from 1": (CODES_OF.integers(1, 6, N), "ordinal"),
+    "a scale from 0": (CODES_OF.integers(0, 7, N), "ordinal"),
+    "classes from 0": (CODES_OF.integers(0, 3, N), "categorical"),
+    "small counts": (CODES_OF.poisson(1.2, N), "count"),
+    "large counts": (CODES_OF.negative_binomial(1, 0.1, N), "count"),
+    "coarse measurements": (CODES_OF.choice([0.5, 2.5, 6.0, 9.0], N), "ordinal"),
+    "few rows": (CODES_OF.integers(1, 8, 16), "continuous"),
+    "ordered categories": (
+        pd.Categorical(
+            CODES_OF.choice(["low", "mid", "high"], N), ["low", "mid", "high", "top"], True
+        ),
+        "ordinal",
+    ),
+    "categories": (pd.Categorical(CODES_OF.choice([3, 1, 2], N)), "categorical"),
+}
+
+
+@pytest.mark.parametrize(("column", "kind"), LOOKS.values(), ids=LOOKS)
+def test_kinds_are_found_by_looking_with_a_reason(column, kind):
+    looked = found(column)
+    assert looked.name == kind
+    assert looked.reason
+    assert bool(looked.levels) == looked.is_discrete
+
+
+def test_levels_are_in_the_order_of_their_type_or_size_or_the_alphabet():
+    ordered = LOOKS["ordered categories"][0]
+    assert found(ordered).levels == ("low", "mid", "high")  # "top" never occurs
+    assert found(LOOKS["words"][0]).levels == ("blue", "green", "red")
+    assert found(np.repeat([10, 9, 2], 20)).levels == ("2", "9", "10")
+
+
+def test_names_of_classes_make_codes_categorical():
+    codes = LOOKS["a scale from 1"][0]
+    assert found(codes, "occupation_husb").name == "categorical"
+    assert found(codes, "rating").name == "ordinal"
+
+
+def test_codes_stand_for_their_labels():
+    data = read(pd.DataFrame({"x": np.arange(40.0) ** 0.5, "g": ["b", "a"] * 20}))
+    np.testing.assert_array_equal(data.values[:, 1], np.tile([1.0, 0.0], 20))
+
+
+DECLARED = {
+    "a kind": ({"column": "ordinal"}, ("ordinal", ("0", "1", "2"))),
+    "levels": ({"column": ["2", "0", "1"]}, ("ordinal", ("2", "0", "1"))),
+    "numbers as levels": ({"column": [2, 0, 1]}, ("ordinal", ("2", "0", "1"))),
+    "both": (
+        {"column": {"kind": "categorical", "levels": [2, 0, 1]}},
+        ("categorical", ("2", "0", "1")),
+    ),
+    "a Kind": ({"column": Kind("continuous")}, ("continuous", ())),
+    "more levels than occur": ({"column": [0, 1, 2, 3]}, ("ordinal", ("0", "1", "2", "3"))),
+    "a count": ({"column": "count"}, ("count", ())),
+}
+
+
+@pytest.mark.parametrize(("said", "kind"), DECLARED.values(), ids=DECLARED)
+def test_a_declared_kind_is_taken(said, kind, tmp_path):
+    column = LOOKS["classes from 0"][0]
+    assert found(column, kinds=said)[:2] == kind
+    if not isinstance(said["column"], Kind):
+        (tmp_path / "kinds.yaml").write_text(json.dumps(said))
+        assert found(column, kinds=tmp_path / "kinds.yaml")[:2] == kind
+
+
+WRONG = {
+    "unknown kind": ({"column": "ordinall"}, "'ordinall', which is no kind .*'ordinal'"),
+    "unknown column": ({"colum": "ordinal"}, "kinds names 'colum'.*did you mean 'column'"),
+    "unknown level": ({"column": ["red", "green"]}, "'blue' in row 1, which is none of its levels"),
+    "text": (
+        {"column": "continuous"},
+        "declared continuous and holds text .'blue' in row 1.; corr",
+    ),
+    "one level twice": ({"column": ["red", "red"]}, "two or more different"),
+    "binary": ({"column": "binary"}, "declared binary and holds 3 different values"),
+    "no mapping": (["ordinal"], "kinds are a mapping"),
+    "nonsense": ({"column": 3}, "declared 3; give a kind"),
+    "levels of numbers": ({"column": {"kind": "count", "levels": [1, 2]}}, "count with levels"),
+}
+
+
+@pytest.mark.parametrize(("said", "word"), WRONG.values(), ids=WRONG)
+def test_a_declaration_that_is_wrong_is_refused_in_words(said, word):
+    with pytest.raises(InputError, match=word):
+        found(np.tile(["blue", "red", "green"], 20), kinds=said)
+
+
+def test_counts_are_whole_and_not_negative():
+    with pytest.raises(InputError, match="declared count and holds -1 in row 3"):
+        found(np.tile([0.0, 1.0, -1.0, 2.0], 20), kinds={"column": "count"})
+
+
+HOSTILE = {
+    "identifiers": ([f"p{i}" for i in range(N)], "200 different texts in 200 rows.*--drop column"),
+    "free text": ([f"said {i % 150}" for i in range(N)], "identifier or free text"),
+    "many labels": ([f"city {i % 60}" for i in range(600)], "60 different labels.*rare ones"),
+    "dates": ([f"2024-01-{1 + i % 28:02d}" for i in range(N)], "looks like a date.*--drop"),
+    "quarters": ([f"{2000 + i // 4}Q{1 + i % 4}" for i in range(N)], "looks like a date"),
+    "always the same": (["a"] * N, "always 'a'; a constant"),
+}
+
+
+@pytest.mark.parametrize(("column", "word"), HOSTILE.values(), ids=HOSTILE)
+def test_what_is_no_variable_is_refused_with_advice(column, word):
+    with pytest.raises(InputError, match=word):
+        found(column)
+
+
+def test_the_same_levels_under_other_names_are_refused():
+    codes = CODES_OF.choice(3, N, p=[0.6, 0.3, 0.1])
+    frame = pd.DataFrame({"x": CODES_OF.normal(size=N), "code": codes})
+    frame["word"] = np.array(["three", "one", "two"])[codes]
+    with pytest.raises(InputError, match="'word' names the levels of 'code' differently"):
+        read(frame)
+
+
+def test_almost_equal_ranks_bring_a_warning():
+    x = CODES_OF.uniform(-2, 2, size=N)
+    y = np.exp(x) * (1 + 0.003 * CODES_OF.normal(size=N))
+    with pytest.warns(BayesdagWarning, match="almost copies .*of ranks"):
+        read(pd.DataFrame({"x": x, "y": y}))
+
+
+def test_numbers_for_a_method_without_levels_are_those_of_the_labels():
+    frame = pd.DataFrame(
+        {
+            "x": CODES_OF.normal(size=N),
+            "educ": CODES_OF.choice([9, 12, 16], N),
+            "t": ["a", "b"] * 100,
+        }
+    )
+    data = read(frame)
+    taken = data.as_numbers(["educ", "t"], "why")
+    np.testing.assert_array_equal(taken.values[:, 1], frame["educ"])
+    assert [kind.name for kind in taken.kinds] == ["continuous", "continuous", "binary"]
+    assert taken.kinds[1].reason == "why"
+    np.testing.assert_allclose(taken.scaled.std(axis=0), 1)
+    assert taken.hash != data.hash

@@ -33,6 +33,12 @@ class Quadratic(NamedTuple):
     squared: bool
 
 
+def _standardised(values: np.ndarray) -> np.ndarray:
+    """Mean 0 and deviation 1; of some rows a column that varies may be constant."""
+    deviation = values.std(axis=0)
+    return (values - values.mean(axis=0)) / np.where(deviation > 0, deviation, 1.0)
+
+
 def quadratics(
     values: Float[np.ndarray, "n d"],
     units: Float[np.ndarray, " d"],
@@ -47,8 +53,7 @@ def quadratics(
     d = values.shape[1]
     few, more = _some_rows(values, _ROWS_TO_CHOOSE), _some_rows(values, _ROWS_TO_TEST)
     targets = np.concatenate([few, few**2], axis=1)
-    targets = (targets - targets.mean(axis=0)) / targets.std(axis=0)
-    few = (few - few.mean(axis=0)) / few.std(axis=0)
+    targets, few = _standardised(targets), _standardised(few)
     best = _best_sets(few, targets, np.tile(related | np.eye(d, dtype=bool), (2, 1)))
     # Results tend to stand last, and plain columns are simpler than squares.
     for which in (*reversed(range(d)), *reversed(range(d, 2 * d))):

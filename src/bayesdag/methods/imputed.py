@@ -101,7 +101,7 @@ class Imputed:
         if not isinstance(self.method, Timed):
             return Duration(0.0, ())
         one = self.method.expected_duration(num_rows, num_variables)
-        times = 1 + self._num_completions(num_rows, num_variables)
+        times = 1 + self._num_completions(self.method, num_rows, num_variables)
         faster = ("fewer completions (num_completions of method 'imputed')", *one.faster)
         return one._replace(seconds=one.seconds * times, faster=faster)
 
@@ -117,9 +117,9 @@ class Imputed:
         first = Member("first completion, by regressions", key_first, self.method, completion)
         model = _mixture.fit_member(first, knowledge, recorder)
         # What was chosen by looking at one completion is kept for all.
-        method = _chosen(self.method, model)
+        method, reasons = _chosen(self.method, model)
         members, found, rates = [], [], []
-        num = self._num_completions(data.num_rows, data.num_variables)
+        num = self._num_completions(method, data.num_rows, data.num_variables)
         for number, own in enumerate(jax.random.split(key, num), start=1):
             name = f"completion {number} of {num}"
             key_cells, key_fit = jax.random.split(own)
@@ -130,18 +130,23 @@ class Imputed:
             model = _mixture.fit_member(members[-1], knowledge, recorder)
             found.append(model)
             rates.append(rate)
-        return self._pooled(members, found, rates, data)
+        return self._pooled(members, found, rates, data, reasons)
 
-    def _num_completions(self, num_rows: int, num_variables: int) -> int:
+    def _num_completions(self, method: Method, num_rows: int, num_variables: int) -> int:
         if self.num_completions:
             return self.num_completions
-        if not isinstance(self.method, Timed):
+        if not isinstance(method, Timed):
             return _FEW
-        one = self.method.expected_duration(num_rows, num_variables)
+        one = method.expected_duration(num_rows, num_variables)
         return _MANY if one.seconds <= _SECONDS else _FEW
 
     def _pooled(
-        self, members: list[Member], found: list[Posterior], rates: list[float], data: Dataset
+        self,
+        members: list[Member],
+        found: list[Posterior],
+        rates: list[float],
+        data: Dataset,
+        reasons: list[str],
     ) -> Posterior:
         """The mixture, with what it says of gaps."""
         pairs = zip(data.names, data.missing_fraction.tolist(), strict=True)
@@ -159,12 +164,13 @@ class Imputed:
             "missing_fraction": fractions,
             "acceptance": float(np.mean(rates)),
         }
-        more = dict.fromkeys(n for one in found for n in one.provenance.get("notes", []))
+        # Notes of the other completions stand with their members.
+        more = dict.fromkeys([*reasons, *found[0].provenance.get("notes", [])])
         notes = [*pooled.provenance["notes"], f"cells are taken as {ASSUMPTION}", *more]
-        check = check_result.averaged(
-            [_checked(m, p) for m, p in zip(members, found, strict=True)],
-            [one.num_chains for one in found],
-        )
+        # A check takes as long as a fast fit, and completions differ little in it.
+        last = list(zip(members, found, strict=True))[-_FEW:]
+        checks = [_checked(member, one) for member, one in last]
+        check = check_result.averaged(checks, [1] * len(checks))
         stated = {
             **pooled.provenance,
             "imputation": imputed,
@@ -174,10 +180,13 @@ class Imputed:
         return dataclasses.replace(pooled, summary=data.summary(), provenance=stated)
 
 
-def _chosen(method: Method, model: Posterior) -> Method:
-    """The method that another one has chosen, or the method itself."""
+def _chosen(method: Method, model: Posterior) -> tuple[Method, list[str]]:
+    """The method that another one has chosen, and why; or the method itself."""
     chosen = model.provenance.get("chosen")
-    return method if chosen is None else plugins.from_configuration(chosen, "methods")
+    if chosen is None:
+        return method, []
+    reasons = [note for note in model.provenance.get("notes", []) if note.startswith("chosen")]
+    return plugins.from_configuration(chosen, "methods"), reasons
 
 
 def _first_completion(key: Key, data: Dataset, recorder: Recorder) -> Dataset:

@@ -212,7 +212,7 @@ def _level(key: Key, now: Array, j: Array, proposals: Proposals) -> tuple[Array,
     shift, scale = proposals.shift[j], proposals.scale[j]
     code = jnp.clip(jnp.round(now * scale + shift), 0, len(table) - 1).astype(int)
     fresh = jax.random.categorical(key, table, shape=now.shape)
-    return (fresh - shift) / scale, table[code] - table[fresh]
+    return (fresh.astype(now.dtype) - shift) / scale, table[code] - table[fresh]
 
 
 def _count(key: Key, now: Array, j: Array, proposals: Proposals) -> tuple[Array, Array]:
