@@ -95,8 +95,8 @@ def fit(
         read(data, environment=environment, kinds=kinds, **steps),
         Knowledge.read(knowledge),
     )
-    _kinds.warn(chosen, name_of(chosen), given)
-    chosen, dataset = suited(chosen, given)
+    inside, (chosen, dataset) = chosen, suited(chosen, given)
+    _kinds.warn(inside, name_of(inside), given)
     with _watched(monitor, progress) as watch:
         return _run(chosen, dataset, said, seed, checkpoint, watch, journal)
 

@@ -93,6 +93,18 @@ def declaring(family: str, attribute: str) -> list[str]:
     return [name for name, node in found.items() if node and attribute in _attributes(node)]
 
 
+def described(family: str, attribute: str) -> dict[str, str]:
+    """What the plug-ins of a family say of one of their properties; not imported, too."""
+    found = {name: _built(f"bayesdag.{FAMILIES[family]}.{name}") for name in names(family)}
+    return {name: _described(node, attribute) for name, node in found.items()}
+
+
+def _described(node: ast.ClassDef | None, attribute: str) -> str:
+    functions = [n for n in (node.body if node else []) if isinstance(n, ast.FunctionDef)]
+    named = (ast.get_docstring(one) or "" for one in functions if one.name == attribute)
+    return next(named, "").partition("\n")[0]
+
+
 def _attributes(node: ast.ClassDef) -> set[str]:
     """What the body of a class defines."""
     assigned = (target for n in node.body if isinstance(n, ast.Assign) for target in n.targets)

@@ -8,6 +8,8 @@ from bayesdag.cli.app import app, examples
 from bayesdag.cli.options import AsJson
 from bayesdag.cli.output import print_json, print_rows, say
 
+MEASUREMENTS = "Measurements."
+
 
 @app.command(epilog=examples("methods", "methods collapsed", "methods collapsed --json"))
 def methods(
@@ -22,11 +24,17 @@ def methods(
     if name is not None:
         _print_method(name, as_json)
         return
-    found = plugins.first_lines("methods")
+    found, kinds = plugins.first_lines("methods"), plugins.described("methods", "takes_kinds")
     if as_json:
         print_json(found)
         return
-    print_rows(("method", "what it does"), found.items())
+    rows = [(method, words, kinds[method] or MEASUREMENTS) for method, words in found.items()]
+    print_rows(("method", "what it does", "kinds of columns that it has a model for"), rows)
+    say(
+        "columns that a method has no model for count as numbers to it; text with more labels "
+        "than two is refused"
+    )
+    say("cells may be missing with every method: they are imputed (bayesdag methods imputed)")
     say("bayesdag methods NAME shows the presets and settings of one")
 
 
@@ -38,6 +46,7 @@ def _print_method(name: str, as_json: bool) -> None:
         print_json(found._asdict())
         return
     say(f"{name}: {found.summary}")
+    say(f"kinds of columns that it has a model for: {', '.join(found.kinds)}")
     columns = ("setting", "default", "meaning")
     if found.settings:
         print_rows(

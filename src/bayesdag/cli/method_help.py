@@ -13,16 +13,20 @@ class MethodHelp(NamedTuple):
         summary: what it does, in a sentence.
         settings: name, default and meaning of each field.
         presets: for each name, what it changes, as name=value.
+        kinds: kinds of columns that it has a model for, with its default settings.
     """
 
     summary: str
     settings: list[dict[str, str]]
     presets: dict[str, list[str]]
+    kinds: list[str]
 
 
 def describe(name: str) -> MethodHelp:
     """The settings and presets of the method with this name."""
     from bayesdag import plugins
+    from bayesdag.data import KINDS
+    from bayesdag.types import kinds_taken
 
     method = plugins.load("methods", name)
     default, meaning = method(), meanings(method)
@@ -39,7 +43,9 @@ def describe(name: str) -> MethodHelp:
         preset: [f"{f}={short(getattr(chosen, f))}" for f in _changed(default, chosen)]
         for preset, chosen in getattr(method, "PRESETS", {}).items()
     }
-    return MethodHelp((method.__doc__ or "").partition("\n")[0], settings, presets)
+    summary = (method.__doc__ or "").partition("\n")[0]
+    taken = kinds_taken(default)
+    return MethodHelp(summary, settings, presets, [kind for kind in KINDS if kind in taken])
 
 
 def meanings(cls: type) -> dict[str, str]:

@@ -52,7 +52,7 @@ class Auto:
 
     @property
     def takes_kinds(self) -> frozenset[str]:
-        """Those that some score takes: it is chosen by the columns."""
+        """All that a score has a model for: it is chosen by the columns."""
         return _kinds.kinds_of_scores()
 
     def min_rows(self, d: int) -> int:

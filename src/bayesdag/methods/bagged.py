@@ -58,7 +58,7 @@ class Bagged:
 
     @property
     def takes_kinds(self) -> frozenset[str]:
-        """Those of the method in the bags."""
+        """Those of the method in the bags; by default all."""
         return kinds_taken(self.method)
 
     @property

@@ -122,7 +122,7 @@ class Collapsed:
 
     @property
     def takes_kinds(self) -> frozenset[str]:
-        """Those of the score; the usual one makes room for another where columns need it."""
+        """All that a score has a model for; where a score was set, its own."""
         own = kinds_taken(self.score)
         return own | _kinds.kinds_of_scores() if self.score == BGe() else own
 

@@ -93,7 +93,7 @@ class Exact:
 
     @property
     def takes_kinds(self) -> frozenset[str]:
-        """Those of the score."""
+        """Those of its score; by default measurements."""
         return kinds_taken(self.score)
 
     def min_rows(self, d: int) -> int:

@@ -84,7 +84,7 @@ class Imputed:
 
     @property
     def takes_kinds(self) -> frozenset[str]:
-        """Those of the method."""
+        """Those of the method inside; by default all."""
         return kinds_taken(self.method)
 
     @property

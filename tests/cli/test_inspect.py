@@ -1,0 +1,91 @@
+"""`bayesdag inspect`: every column in a line, whatever it holds, and nothing is fitted."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from tests.toys import toy_frame
+
+
+@pytest.fixture
+def table(tmp_path, monkeypatch):
+    """A folder with a table as people have them."""
+    rng = np.random.default_rng(0)
+    frame = toy_frame().assign(
+        id=[f"p{i}" for i in range(300)],
+        number=np.random.default_rng(1).permutation(300),
+        colour=rng.choice(["red", "green", "blue"], 300),
+        visits=rng.poisson(1, 300),
+        rare=np.where(np.arange(300) < 2, "a", "b"),
+    )
+    frame.loc[:29, "soil"] = np.nan
+    frame.to_csv(tmp_path / "table.csv", index=False)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "250")
+    return tmp_path
+
+
+def test_every_column_is_shown_with_kind_reason_gaps_and_advice(table, command):
+    code, shown, _ = command("inspect", "table.csv")
+    assert code == 0
+    lines = {line.split()[0]: line for line in shown.splitlines() if line.split()}
+    assert "continuous" in lines["soil"]
+    assert "10.0%" in lines["soil"]
+    assert "imputed" in lines["soil"]
+    assert "categorical" in lines["colour"]
+    assert "3 levels" in lines["colour"]
+    assert "count" in lines["visits"]
+    assert "█" in lines["visits"]
+    assert "refused" in lines["id"]
+    assert "'number' holds another whole number in every row" in shown
+    assert "'rare' in fewer than 5 rows: a" in shown
+    assert "a fit would refuse this table: column 'id'" in shown
+
+
+def test_what_is_prepared_and_declared_counts(table, command):
+    (table / "kinds.yaml").write_text("colour: [red, green, blue]\n")
+    options = ("--drop", "id,number", "--kinds", "kinds.yaml", "--json")
+    found = json.loads(command("inspect", "table.csv", *options)[1])
+    columns = {column["name"]: column for column in found["columns"]}
+    assert "id" not in columns
+    assert columns["colour"]["kind"] == "ordinal"
+    assert columns["colour"]["levels"] == ["red", "green", "blue"]
+    assert columns["soil"]["missing_fraction"] == pytest.approx(0.1)
+    assert found["refusal"] == ""
+    assert found["num_rows"] == 300
+
+
+def test_a_wrong_option_is_refused(table, command):
+    code, _, stderr = command("inspect", "table.csv", "--drop", "idd")
+    assert code == 2
+    assert "drop names 'idd'" in stderr
+
+
+def test_nothing_heavy_is_imported(table):
+    """JAX alone takes longer to start than a look at a table may take."""
+    program = (
+        "import sys; from bayesdag.data import inspection; inspection.inspect('table.csv');"
+        "sys.exit(bool({'jax', 'arviz_base', 'xarray', 'matplotlib'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], cwd=table, capture_output=True)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.filterwarnings("always::bayesdag.errors.BayesdagWarning")
+def test_fit_takes_the_same_options(table, command):
+    options = ("--drop", "id,number,rare", "--kinds", "kinds.yaml", "--out", "r.nc")
+    (table / "kinds.yaml").write_text("visits: continuous\ncolour: [red, green, blue]\n")
+    code, _, stderr = command("fit", "table.csv", *options, "--method", "empty")
+    assert code == 2
+    assert "column 'colour' is ordinal (red, green, blue), and method 'empty'" in stderr
+    code, _, stderr = command(
+        "fit", "table.csv", "--drop", "id,number,colour", "--out", "r.nc", "--method", "empty"
+    )
+    assert code == 0, stderr
+    assert "method 'empty' takes 'visits' (count), 'rare' (binary) for measurements" in stderr
+    assert stderr.count("cells are missing") == 1
+    shown = json.loads(command("show", "r.nc", "--data", "table.csv", "--json")[1])
+    assert shown["provenance"]["imputation"]["num_completions"] == 3
