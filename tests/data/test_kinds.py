@@ -211,6 +211,7 @@ HOSTILE = {
     "free text": ([f"said {i % 150}" for i in range(N)], "identifier or free text"),
     "many labels": ([f"city {i % 60}" for i in range(600)], "60 different labels.*rare ones"),
     "dates": ([f"2024-01-{1 + i % 28:02d}" for i in range(N)], "looks like a date.*--drop"),
+    "units": ([f"{i % 7} %" for i in range(N)], "numbers with a unit"),
     "quarters": ([f"{2000 + i // 4}Q{1 + i % 4}" for i in range(N)], "looks like a date"),
     "always the same": (["a"] * N, "always 'a'; a constant"),
 }
@@ -252,3 +253,9 @@ def test_numbers_for_a_method_without_levels_are_those_of_the_labels():
     assert taken.kinds[1].reason == "why"
     np.testing.assert_allclose(taken.scaled.std(axis=0), 1)
     assert taken.hash != data.hash
+
+
+def test_whole_numbers_that_only_name_the_rows_bring_a_warning():
+    numbers = CODES_OF.permutation(N)
+    with pytest.warns(BayesdagWarning, match="'id' holds another whole number in every row"):
+        read(pd.DataFrame({"x": CODES_OF.normal(size=N), "id": numbers}))

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float
 
 from bayesdag import plugins
-from bayesdag.data import environments, gaps, kind_rules, kinds, preparing, reading, tables
+from bayesdag.data import environments, gaps, kinds, preparing, reading, tables
 from bayesdag.data.dataset import Dataset
 from bayesdag.data.kinds import Declaration, Kind
 from bayesdag.errors import BayesdagWarning, InputError
@@ -160,7 +160,6 @@ def _shown(
 ) -> InspectedColumn:
     gap = np.isnan(values)
     present = values[~gap]
-    identifier = kind_rules.identifier_words(present, name) if not kind.is_discrete else ""
     return InspectedColumn(
         name=name,
         kind=kind.name,
@@ -171,7 +170,7 @@ def _shown(
         num_distinct=len(np.unique(present)),
         missing_fraction=float(gap.mean()),
         fit=_fit(kind, bool(gap.any())),
-        advice=tuple(filter(None, (*said, identifier, *_level_advice(present, kind, name)))),
+        advice=(*said, *_level_advice(present, kind, name)),
     )
 
 

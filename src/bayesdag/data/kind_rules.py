@@ -31,6 +31,7 @@ _CLASS_WORDS = frozenset(
     | {"race", "region", "religion", "sex", "site", "species", "state", "target", "type"}
 )
 _IDENTIFIER_WORDS = frozenset({"id", "identifier", "ids", "index", "key", "uuid"})
+_ROWS_OF_IDENTIFIERS = 20  # fewer whole numbers may differ by chance
 _ROUNDING = 8 * float(np.finfo(np.float64).eps)
 
 
@@ -141,7 +142,7 @@ def _is_count(values: np.ndarray, counts: np.ndarray) -> bool:
 def identifier_words(column: Float[np.ndarray, " n"], name: str) -> str:
     """Advice where whole numbers, all different, seem to number the rows; else nothing."""
     present = column[~np.isnan(column)]
-    if len(present) < 20 or not (present == np.floor(present)).all():
+    if len(present) < _ROWS_OF_IDENTIFIERS or not (present == np.floor(present)).all():
         return ""
     if len(np.unique(present)) < len(present):
         return ""

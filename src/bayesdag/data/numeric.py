@@ -33,6 +33,10 @@ _WAYS_OUT = (
         "the commas look like decimal points: pass decimal=',' (--decimal ,)",
     ),
     (
+        r"[$€£¥]\s*[+-]?\d+([.,]\d+)?|[+-]?\d+([.,]\d+)?\s*[%$€£¥]",
+        "these look like numbers with a unit: take the unit out, or declare the levels in order",
+    ),
+    (
         r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}.*|\d{4}-\d{2}|\d{4}-?[Qq][1-4]|\d{1,2}:\d{2}(:\d{2}.*)?",
         "it looks like a date or time: drop it (drop, --drop), or turn it into a number such as "
         "days since a start",

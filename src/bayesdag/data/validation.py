@@ -12,6 +12,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Shaped
 
 from bayesdag.data.dependence import Dependences
+from bayesdag.data.kind_rules import identifier_words
 from bayesdag.data.kinds import CONTINUOUS, Kind
 from bayesdag.errors import BayesdagWarning, InputError
 
@@ -95,6 +96,7 @@ def check(
     for message in (
         *_too_few_rows(values),
         *_row_numbers(values, names),
+        *_identifiers(values, names, measured, missing),
         *_near_copies(values, names, correlation, measured & (missing is None)),
         *_very_skewed(values, names, measured),
         *_never_observed(values, names, mask),
@@ -235,6 +237,16 @@ def _row_numbers(values: np.ndarray, names: Names) -> Iterator[str]:
                 f"column {names[column]!r} grows by one from row to row; drop it if it only "
                 "numbers the rows"
             )
+
+
+def _identifiers(
+    values: np.ndarray, names: Names, measured: np.ndarray, missing: np.ndarray | None
+) -> Iterator[str]:
+    """Whole numbers that name the rows in another order than that of the table."""
+    for column in np.flatnonzero(measured).tolist():
+        present = values[:, column] if missing is None else values[~missing[:, column], column]
+        if not (np.diff(present) == 1).all():
+            yield from filter(None, (identifier_words(present, names[column]),))
 
 
 def _near_copies(

@@ -114,7 +114,7 @@ def _provenance(posteriors: Sequence[Posterior], seeds: list[int]) -> PlainData:
     versions = sorted({str(p.provenance.get("version")) for p in posteriors})
     if len(versions) > 1:
         notes.append(f"merged from runs of versions {', '.join(versions)}")
-    kept = {*_SAME, "version", "independent", "environments", "environment_model"}
+    kept = {*_SAME, "version", "independent", "environments", "environment_model", "imputation"}
     merged = {key: value for key, value in first.items() if key in kept}
     merged |= {"seed": seeds, "merged": len(posteriors), "notes": notes}
     if all("members" in p.provenance for p in posteriors):
