@@ -70,7 +70,7 @@ def test_knowledge_and_settings_reach_the_method(here, command):
     ("arguments", "words"),
     [
         (["fit", "missing.csv", "--out", "x.nc"], "missing.csv"),
-        (["fit", "holes.csv", "--out", "x.nc"], "missing"),
+        (["fit", "holes.csv", "--out", "x.nc"], "too large"),
         (["fit", "toy.csv", "--out", "x.csv"], "must end in .nc"),
         (["fit", "toy.csv", "--out", "nowhere/x.nc"], "no folder"),
         (["fit", "toy.csv", "--out", "x.nc", "--method", "magic"], "no method is called 'magic'"),
@@ -84,7 +84,7 @@ def test_refusals_are_one_line_with_exit_code_two_and_leave_nothing_behind(
     here, command, arguments, words
 ):
     holes = toy_frame()
-    holes.loc[3, "soil"] = None
+    holes.loc[3, "soil"] = float("inf")
     holes.to_csv(here / "holes.csv", index=False)
     (here / "cycle.yaml").write_text("required: [[rain, soil], [soil, rain]]\n")
     before = set(here.iterdir())

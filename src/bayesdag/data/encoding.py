@@ -13,7 +13,6 @@ from bayesdag.data.numeric import Cells
 from bayesdag.errors import InputError, did_you_mean
 
 Names = tuple[str, ...]
-_DECLARED = "declared"
 
 
 class EncodedColumn(NamedTuple):
@@ -84,7 +83,7 @@ def _by_type(found: Cells, name: str) -> Kind:
 
 def _as_numbers(found: Cells, name: str, declared: Declaration) -> EncodedColumn:
     """Declared to be measured or counted: every cell must be a number."""
-    kind = Kind(str(declared.name), (), _DECLARED)
+    kind = Kind(str(declared.name), (), declared.reason)
     if found.numbers is None:
         labels = found.labels or ()
         numeric.refuse_text(labels, name, kind.name)
@@ -120,7 +119,7 @@ def _with_levels(labels: tuple[str | None, ...], name: str, declared: Declaratio
         )
     if declared.levels is None:
         kind_rules.refuse_identifier(len(levels), len(present), name, levels[:1])
-    return EncodedColumn(_codes(labels, levels, name), Kind(kind, levels, _DECLARED))
+    return EncodedColumn(_codes(labels, levels, name), Kind(kind, levels, declared.reason))
 
 
 def _codes(labels: tuple[str | None, ...], levels: tuple[str, ...], name: str) -> np.ndarray:

@@ -109,10 +109,12 @@ class Declaration(NamedTuple):
     Attributes:
         name: of the kind; None: by the number of levels.
         levels: their labels in order; None: those that occur.
+        reason: that is kept of the column.
     """
 
     name: str | None = None
     levels: tuple[str, ...] | None = None
+    reason: str = "declared"
 
 
 def declarations(given: object) -> dict[str, Declaration]:
@@ -141,11 +143,8 @@ def _declaration(name: str, said: object) -> Declaration:
         found = Declaration(said)
     elif isinstance(said, list | tuple):
         found = Declaration(None, tuple(map(label_of, said)))
-    elif isinstance(said, Mapping) and set(said) <= {"kind", "levels"}:
-        levels = said.get("levels")
-        found = Declaration(
-            said.get("kind"), None if levels is None else tuple(map(label_of, levels))
-        )
+    elif isinstance(said, Mapping) and set(said) <= {"kind", "levels", "reason"}:
+        found = _listed(said)
     else:
         raise InputError(
             f"column {name!r} is declared {said!r}; give a kind ({', '.join(KINDS)}) or a list of "
@@ -155,6 +154,12 @@ def _declaration(name: str, said: object) -> Declaration:
         refuse_unknown(found.name, name)
     _refuse_levels(found, name)
     return found
+
+
+def _listed(said: Mapping[str, Any]) -> Declaration:
+    levels = said.get("levels")
+    labels = None if levels is None else tuple(map(label_of, levels))
+    return Declaration(said.get("kind"), labels, str(said.get("reason", "declared")))
 
 
 def _refuse_levels(found: Declaration, name: str) -> None:

@@ -1,8 +1,8 @@
 """The posterior of a table with gaps: missing cells are drawn from the model itself.
 
 Data augmentation (Tanner and Wong, 1987, "The calculation of posterior distributions by data
-augmentation"): a completed table gives a posterior, one draw of its graphs and functions gives
-the missing cells anew, and so on. The posteriors of the completed tables, averaged, are the
+augmentation"): completed tables give a mixture of posteriors, one draw of its graphs and functions
+gives the missing cells anew, and so on. The posteriors of the completed tables, averaged, are the
 posterior given what was measured: no row is thrown away, and what the gaps leave open shows in
 how much the completions differ.
 
@@ -52,8 +52,8 @@ class Imputed:
     """Tables with gaps: missing cells drawn from the model, posteriors of completions averaged.
 
     Any other method is put into this one where the data have gaps. It is fitted once to a first
-    completion by regressions, to have a model, and then to each completion by the model before
-    it. Cells are taken as missing at random.
+    completion by regressions, to have a model, and then to each completion by the models so
+    far. Cells are taken as missing at random.
 
     Attributes:
         method: fitted to each completion.
@@ -115,20 +115,22 @@ class Imputed:
         key_start, key_first, key = jax.random.split(key, 3)
         completion = _first_completion(key_start, data, recorder)
         first = Member("first completion, by regressions", key_first, self.method, completion)
-        model = _mixture.fit_member(first, knowledge, recorder)
+        first_found = _mixture.fit_member(first, knowledge, recorder)
         # What was chosen by looking at one completion is kept for all.
-        method, reasons = _chosen(self.method, model)
+        method, reasons = _chosen(self.method, first_found)
         members, found, rates = [], [], []
         num = self._num_completions(method, data.num_rows, data.num_variables)
         for number, own in enumerate(jax.random.split(key, num), start=1):
             name = f"completion {number} of {num}"
-            key_cells, key_fit = jax.random.split(own)
+            key_model, key_cells, key_fit = jax.random.split(own, 3)
+            # From the mixture so far, not from the last one: the cells of a completion agree with
+            # the graph that they came from, and would lead back to it.
+            model = [first_found, *found][int(generator(key_model).integers(number))]
             completion, rate = _next_completion(
                 key_cells, model, data, completion, recorder.child(name)
             )
             members.append(Member(name, key_fit, method, completion))
-            model = _mixture.fit_member(members[-1], knowledge, recorder)
-            found.append(model)
+            found.append(_mixture.fit_member(members[-1], knowledge, recorder))
             rates.append(rate)
         return self._pooled(members, found, rates, data, reasons)
 

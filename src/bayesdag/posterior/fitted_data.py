@@ -3,21 +3,35 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from bayesdag.data import KINDS, Dataset
+from bayesdag.data import KINDS, Dataset, read, tables
 from bayesdag.errors import FileFormatError, InputError
 from bayesdag.posterior.check_result import Check
 
 _STEPS = ("drop", "only", "na_values", "log", "decimal", "scaling")
 
 
-def options(summary: Mapping[str, Any], variables: Sequence[str]) -> dict[str, Any]:
-    """Options of `read` with which the same table gives the same data; none for old results."""
+def read_again(
+    summary: Mapping[str, Any],
+    variables: Sequence[str],
+    source: Any,
+    interventions: Any,
+    environment: Any,
+) -> Dataset:
+    """A table, prepared and understood as the one that was fitted.
+
+    Columns that were dropped, or that it does not have, may be missing in it: whether these are
+    the data that were fitted is judged afterwards.
+    """
     steps: Mapping[str, Any] = summary.get("preparation", {})
+    table = tables.frame(source, decimal=str(steps.get("decimal", ".")))
+    kept = {name: steps[name] for name in _STEPS if name in steps}
+    if "drop" in kept:
+        kept["drop"] = [name for name in kept["drop"] if name in table.columns] or None
     logs = {f"log({name})" for name in steps.get("log", ())}
     declared = {name: _kind(summary, name) for name in variables if name not in logs}
-    known = {name: kind for name, kind in declared.items() if kind is not None}
-    kept = {name: steps[name] for name in _STEPS if name in steps}
-    return {**kept, "kinds": known} if known else kept
+    known = {n: kind for n, kind in declared.items() if kind is not None and n in table.columns}
+    asked = {"interventions": interventions, "environment": environment}
+    return read(table, kinds=known or None, **asked, **kept)
 
 
 def with_kinds_of(summary: Mapping[str, Any], data: Dataset) -> Dataset:
@@ -28,7 +42,8 @@ def with_kinds_of(summary: Mapping[str, Any], data: Dataset) -> Dataset:
         for name, kind in _kinds(data)
         if kind.name != "continuous" and kinds[name]["kind"] == "continuous"
     ]
-    return data.as_numbers(codes, "taken as a number")
+    why = next((str(kinds[name]["reason"]) for name in codes), "")
+    return data.as_numbers(codes, why)
 
 
 def check_of_completions(made: Check | None) -> Check:
@@ -50,5 +65,5 @@ def _kind(summary: Mapping[str, Any], name: str) -> dict[str, Any] | None:
     levels: Any = facts.get("levels")
     if facts["kind"] not in KINDS or not isinstance(levels, list):
         raise FileFormatError(f"it states no possible kind of the column {name!r}")
-    kind = {"kind": facts["kind"]}
+    kind = {"kind": facts["kind"], "reason": str(facts.get("reason", ""))}
     return {**kind, "levels": [*map(str, levels)]} if levels else kind  # pyright: ignore

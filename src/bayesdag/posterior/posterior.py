@@ -148,12 +148,8 @@ class Posterior(PosteriorViews):
             known = {} if data.environment else environments
             found = read(data, interventions=interventions, environment=known or None)
             return fitted_data.with_kinds_of(self.summary, found)
-        return read(
-            data,
-            interventions=interventions,
-            environment=environments or None,
-            **fitted_data.options(self.summary, self.variables),
-        )
+        asked = (data, interventions, environments or None)
+        return fitted_data.read_again(self.summary, self.variables, *asked)
 
     def edge_matrix(self) -> Float[np.ndarray, "d d"]:
         """P(i -> j): exact where the method knows it, else the weighted share of draws."""
