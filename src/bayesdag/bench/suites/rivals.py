@@ -2,7 +2,8 @@
 
 from bayesdag.bench.fits import FitRunner, with_baselines
 from bayesdag.bench.runners import Call, Opponent
-from bayesdag.bench.suite import BASELINES, Part, Size, Suite, Table, Trial, trials
+from bayesdag.bench.score_matching import ScoreMatching
+from bayesdag.bench.suite import BASELINES, Part, Runner, Size, Suite, Table, Trial, trials
 from bayesdag.datasets.synthetic import Synthetic
 from bayesdag.methods.bayesdag import BayesDAG
 from bayesdag.methods.bcd import BCD
@@ -39,7 +40,7 @@ SYSTEMS: dict[str, PlainData] = {
     },
 }
 NEURAL_DIBS = {"quick": {}, "paper": {"dibs, networks": DiBS(mechanism=MLP())}}
-OPPONENTS = {
+OPPONENTS: dict[str, Runner] = {
     "GES (causal-learn)": Opponent("ges", {"penalty": 1.0}),
     "BOSS (causal-learn)": Opponent("boss", {"penalty": 0.5}),
     "GRaSP (causal-learn)": Opponent("grasp", {"penalty": 0.5}),
@@ -48,6 +49,8 @@ OPPONENTS = {
     "NOTEARS-MLP (gcastle)": Opponent("notears_mlp", {}),
     "GraN-DAG (gcastle)": Opponent("gran_dag", {}),
     "SDCD (sdcd)": Opponent("sdcd", {}),
+    "SCORE": ScoreMatching("score"),
+    "NoGAM": ScoreMatching("nogam"),
 }
 # The comparison with exact posteriors: five variables, 500 rows.
 SMALL = Synthetic(
