@@ -125,8 +125,23 @@ def test_settings_that_mean_nothing_are_refused():
         DiBS(mechanism=Networks())
 
 
+def test_a_row_of_a_batch_stands_for_several():
+    method = dataclasses.replace(QUICK, mechanism=MLP(3), batch_size=60)
+    data = read(toy_frame())
+    context = gradient_context(data, Constraints.free(data.names), method.mechanism)
+    kernel = method._kernel(method._embedding(method.prior))
+    seen, rows_per_row = kernel._batch(jax.random.key(0), context)
+    assert seen.x.shape == (60, 4)
+    assert len(np.unique(np.asarray(seen.x)[:, 0])) == 60
+    assert rows_per_row == 5
+    whole = dataclasses.replace(kernel, batch_size=300)
+    assert whole._batch(jax.random.key(0), context)[1] == 1
+    with pytest.raises(InputError, match="batch_size is 0"):
+        DiBS(batch_size=0)
+
+
 def test_networks_are_moved_too():
-    few = dataclasses.replace(QUICK, mechanism=MLP(3), num_steps=5, num_particles=8)
+    few = dataclasses.replace(QUICK, mechanism=MLP(3), num_steps=5, num_particles=8, batch_size=30)
     posterior = fit(toy_frame(60), few, seed=1)
     assert np.isfinite(posterior.effect("rain", "crop", num_rows=20).draws).all()
 

@@ -16,10 +16,11 @@ from jaxtyping import Float
 
 from bayesdag.baselines.embeddings import GraphEmbedding, hard_graphs, without_loops
 from bayesdag.baselines.evidence import EvidenceTables, log_evidence
-from bayesdag.baselines.likelihood import GradientContext, confined, log_likelihood
+from bayesdag.baselines.likelihood import GradientContext, confined, log_likelihoods
 from bayesdag.baselines.optimisers import descend
 from bayesdag.baselines.stein import stein_directions
 from bayesdag.model.mechanisms.linear import Linear
+from bayesdag.model.mechanisms.mlp import MLP
 from bayesdag.model.parameter_priors import noise_energy
 from bayesdag.types import Array, Graph, Key, Mechanism, Params
 
@@ -51,6 +52,7 @@ class SteinKernel:
         embedding: of the graphs.
         num_particles: M.
         num_graphs: Monte-Carlo graphs for the likelihood.
+        batch_size: rows that networks see in a step; None: all.
         score_function: estimate the gradient in Z by score functions of drawn graphs, and not
             through Gumbel-softmax graphs.
         latent_bandwidth: of the kernel of Z.
@@ -63,6 +65,7 @@ class SteinKernel:
     embedding: GraphEmbedding
     num_particles: int
     num_graphs: int
+    batch_size: int | None
     score_function: bool
     latent_bandwidth: float
     param_bandwidth: float
@@ -86,10 +89,11 @@ class SteinKernel:
         """The particles after one step; the energy is that of each at a Monte-Carlo graph."""
         keys = jax.random.split(key, self.num_particles)
         time = (step + 1).astype(jnp.float32)
+        seen, rows_per_row = self._batch(jax.random.fold_in(key, 1), context)
         value, *slopes = jax.lax.map(
-            lambda given: self._gradients(given[0], time, given[1], given[2], context),
+            lambda given: self._gradients(given[0], time, given[1], given[2], seen, rows_per_row),
             (keys, state.latent, state.params),
-            batch_size=self._particles_at_once(context),
+            batch_size=self._particles_at_once(seen),
         )
         direction = self._stein(state.latent, state.params, *slopes)
         downhill = jax.tree.map(jnp.negative, direction)
@@ -107,13 +111,33 @@ class SteinKernel:
     def _optimiser(self) -> optax.GradientTransformation:
         return optax.rmsprop(self.learning_rate)
 
+    def _batch(self, key: Key, context: GradientContext) -> tuple[GradientContext, float]:
+        """Rows of this step, the same for all particles, and how many each stands for."""
+        num_rows = context.x.shape[0]
+        if self.batch_size is None or self.batch_size >= num_rows:
+            return context, 1.0
+        rows = jax.random.choice(key, num_rows, (self.batch_size,), replace=False)
+        seen = context._replace(x=context.x[rows], observed=context.observed[rows])
+        return seen, num_rows / self.batch_size
+
     def _particles_at_once(self, context: GradientContext) -> int:
-        """As many as memory allows: networks keep hidden units of every row and graph."""
+        """As many as memory allows: networks keep hidden units of every row and graph.
+
+        On a CPU networks take turns: those of one particle fill its cache.
+        """
+        if isinstance(self.mechanism, MLP) and jax.default_backend() == "cpu":
+            return 1
         hidden = self.num_graphs * context.x.size * getattr(self.mechanism, "width", 1)
         return int(min(max(_MAX_HIDDEN // max(hidden, 1), 1), self.num_particles))
 
     def _gradients(
-        self, key: Key, time: Array, latent: Array, params: Params, context: GradientContext
+        self,
+        key: Key,
+        time: Array,
+        latent: Array,
+        params: Params,
+        context: GradientContext,
+        rows_per_row: float,
     ) -> tuple[Array, Array, Params]:
         """log p(Θ, D | Z), the gradient of log p(Z, Θ, D) in Z, and that in Θ.
 
@@ -126,7 +150,7 @@ class SteinKernel:
         prior = jax.grad(lambda z: self.embedding.log_prior(key_cycles, time, z, context))(latent)
         # The mean over graphs is a softmax of their values: one pass has slope and values.
         by_graph, slope_params = jax.value_and_grad(self._log_mean, has_aux=True)(
-            params, hard, context
+            params, hard, context, rows_per_row
         )
         value, log_values = by_graph
         if self.score_function:
@@ -137,22 +161,23 @@ class SteinKernel:
             soft = self.embedding.soft_graphs(
                 key_soft, self.embedding.logits(latent, time), self.num_graphs
             )
-            return self._log_mean(params, soft, context)[0]
+            return self._log_mean(params, soft, context, rows_per_row)[0]
 
         value, slope = jax.value_and_grad(expected)(latent)
         return value, slope + prior, slope_params
 
     def _log_mean(
-        self, params: Params, graphs: Float[Array, "g d d"], context: GradientContext
+        self,
+        params: Params,
+        graphs: Float[Array, "g d d"],
+        context: GradientContext,
+        rows_per_row: float,
     ) -> tuple[Array, Float[Array, " g"]]:
         """log of the mean over graphs of p(Θ, D | G), and log p(Θ, D | G) of each."""
-
-        def one(graph: Graph) -> Array:
-            graph = confined(without_loops(graph), context)
-            likelihood = log_likelihood(self.mechanism, params, graph, context)
-            return likelihood + log_param_prior(self.mechanism, params, graph)
-
-        values = jax.vmap(one)(graphs)
+        graphs = jax.vmap(lambda graph: confined(without_loops(graph), context))(graphs)
+        likelihood = log_likelihoods(self.mechanism, params, graphs, context)
+        prior = jax.vmap(lambda graph: log_param_prior(self.mechanism, params, graph))(graphs)
+        values = rows_per_row * likelihood + prior
         return jax.nn.logsumexp(values) - jnp.log(1.0 * len(graphs)), values
 
     def _stein(

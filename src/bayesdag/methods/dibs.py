@@ -72,6 +72,7 @@ class DiBS:
         temperature: of the Gumbel-softmax graphs.
         num_graphs: Monte-Carlo graphs per particle and step.
         num_acyclicity_graphs: likewise, to count cycles.
+        batch_size: rows that networks see in a step; None: all. Linear functions see all.
         score: integrates functions out, so that graphs alone are moved (marginal DiBS); None:
             functions are moved with them. Gradients are then those of score functions.
         score_function: whether the gradient in graphs is estimated by score functions for
@@ -102,6 +103,7 @@ class DiBS:
     temperature: float = 1.0
     num_graphs: int = 128
     num_acyclicity_graphs: int = 32
+    batch_size: int | None = None
     score: BGe | None = None
     score_function: bool = False
     latent_size: int | None = None
@@ -114,6 +116,8 @@ class DiBS:
         for name in ("num_particles", "num_steps", "num_graphs", "num_acyclicity_graphs"):
             if getattr(self, name) < 1:
                 raise InputError(f"{name} is {getattr(self, name)}; it must be 1 or more")
+        if self.batch_size is not None and self.batch_size < 1:
+            raise InputError(f"batch_size is {self.batch_size}; it must be 1 or more, or None")
         if self.score is not None and not isinstance(self.score, BGe):
             raise InputError("dibs integrates functions out by the score 'bge' alone; choose it")
         if self.score is not None and not isinstance(self.mechanism, Linear):
@@ -132,6 +136,7 @@ class DiBS:
     def expected_duration(self, num_rows: int, num_variables: int) -> Duration:
         """In proportion to steps, particles, graphs, and the cost of one likelihood."""
         linear = isinstance(self.mechanism, Linear)
+        num_rows = min(num_rows, self.batch_size or num_rows)
         one = 3.3e-9 * num_variables**3 if linear else 4.7e-9 * num_rows * num_variables**2
         seconds = one * self.num_steps * self.num_particles * self.num_graphs
         return Duration(seconds, ("fewer Monte-Carlo graphs (num_graphs)", "fewer num_steps"))
@@ -209,6 +214,7 @@ class DiBS:
             embedding=embedding,
             num_particles=self.num_particles,
             num_graphs=self.num_graphs,
+            batch_size=self.batch_size,
             score_function=self.score_function,
             latent_bandwidth=self.latent_bandwidth,
             param_bandwidth=self.param_bandwidth,
