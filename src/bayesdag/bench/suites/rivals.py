@@ -88,8 +88,13 @@ def build(size: Size) -> Suite:
         "graph or class; they run in an interpreter of their own and give up after "
         f"{PATIENCE:.0f} s.",
         parts=(
-            Part("compared", _made(size), with_baselines(SYSTEMS[size] | NEURAL_DIBS[size])),
-            Part("opponents", _made(size), OPPONENTS, limit=PATIENCE, fresh=True),
+            Part(
+                "compared",
+                _made(size),
+                with_baselines(SYSTEMS[size] | NEURAL_DIBS[size], score_truth=False),
+                interleaved=True,
+            ),
+            Part("opponents", _made(size), OPPONENTS, limit=PATIENCE, fresh=True, interleaved=True),
             Part("exact", tuple(trials({}, SMALL, _seeds(num))), distances),
             Part("sinkhorn", tuple(Trial({}, seed, None) for seed in _seeds(4 * num)), SWEEPS),
             Part("particles", (Trial({}, FIRST_SEED, None),), _particles(size)),
@@ -104,19 +109,24 @@ def _seeds(num: int) -> range:
 
 
 def _made(size: Size) -> tuple[Trial, ...]:
-    found = []
-    for kind, mechanism in KINDS.items():
-        for d in SIZES[size]:
-            made = Synthetic(
+    """Data sets, all kinds and sizes of one seed before the next."""
+    return tuple(
+        Trial(
+            {"functions": kind, "d": d},
+            seed,
+            Synthetic(
                 num_variables=d,
                 edges_per_node=1,
                 mechanism=mechanism,
                 num_train=1000,
                 num_test=0,
                 scaling="standardised",
-            )
-            found += trials({"functions": kind, "d": d}, made, _seeds(NUM_DATASETS[size]))
-    return tuple(found)
+            ),
+        )
+        for d in SIZES[size]
+        for seed in _seeds(NUM_DATASETS[size])
+        for kind, mechanism in KINDS.items()
+    )
 
 
 def _particles(size: Size) -> dict[str, Call]:
