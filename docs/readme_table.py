@@ -1,4 +1,4 @@
-"""Writes the table of rivals in README.md again, from stored cells: `python docs/readme_table.py`."""
+"""Writes the table of rivals in README.md from stored cells: `python docs/readme_table.py`."""
 
 import sys
 from collections import defaultdict
