@@ -1,8 +1,8 @@
 """Runs one opponent on one data set, in an interpreter of its own that has it installed.
 
-Started by the suites `linear`, `rivals` and `published_settings`: reads `x` from an .npz file and writes edge
-probabilities and, where there are draws or one DAG, graphs. The package under test does not depend
-on any of these libraries; each runs with its own defaults unless a setting is given.
+Started by suites (`linear`, `rivals`, `published_settings`): reads `x` from an .npz file and
+writes edge probabilities and, where there are draws or one DAG, graphs. The package under test does
+not depend on any of these libraries; each runs with its own defaults unless a setting is given.
 """
 
 import importlib

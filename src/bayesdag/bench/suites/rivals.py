@@ -39,6 +39,14 @@ SYSTEMS: dict[str, PlainData] = {
         "auto": "auto",
     },
 }
+# Times on an accelerator: 50 variables, the settings of 20.
+ON_DEVICE = {
+    "dibs": DiBS(),
+    "dibs, networks": DiBS(mechanism=MLP()),
+    "dibs, marginal": DiBS.PRESETS["marginal"],
+    "bcd": BCD(),
+    "dds": DDS(),
+}
 NEURAL_DIBS = {"quick": {}, "paper": {"dibs, networks": DiBS(mechanism=MLP())}}
 OPPONENTS: dict[str, Runner] = {
     "GES (causal-learn)": Opponent("ges", {"penalty": 1.0}),
@@ -81,6 +89,9 @@ def build(size: Size) -> Suite:
     """The suite of this size."""
     reference = {"": Exact()}
     distances = {name: FitRunner(m, reference) for name, m in SYSTEMS[size].items()}
+    if size == "paper":
+        distances["dibs, marginal"] = FitRunner(DiBS.PRESETS["marginal"], reference)
+        distances["bcd, flow"] = FitRunner(BCD.PRESETS["flow"], reference)
     num = NUM_DATASETS[size]
     return Suite(
         title="The published comparison, and what people use",
@@ -99,6 +110,7 @@ def build(size: Size) -> Suite:
             Part("sinkhorn", tuple(Trial({}, seed, None) for seed in _seeds(4 * num)), SWEEPS),
             Part("particles", (Trial({}, FIRST_SEED, None),), _particles(size)),
             Part("chains", tuple(trials({}, SMALL, _seeds(1))), _chains(size)),
+            Part("device", _large(size), _on_device(size), limit=1200.0),
         ),
         tables=_tables(),
     )
@@ -127,6 +139,20 @@ def _made(size: Size) -> tuple[Trial, ...]:
         for seed in _seeds(NUM_DATASETS[size])
         for kind, mechanism in KINDS.items()
     )
+
+
+def _large(size: Size) -> tuple[Trial, ...]:
+    """One data set for times on an accelerator."""
+    d = {"quick": 5, "paper": 50}[size]
+    made = Synthetic(
+        num_variables=d, edges_per_node=1, num_train=1000, num_test=0, scaling="standardised"
+    )
+    return tuple(trials({"d": d}, made, _seeds(1)))
+
+
+def _on_device(size: Size) -> dict[str, FitRunner]:
+    methods = SYSTEMS[size] if size == "quick" else ON_DEVICE
+    return {name: FitRunner(method, score_truth=False) for name, method in methods.items()}
 
 
 def _particles(size: Size) -> dict[str, Call]:
@@ -166,6 +192,13 @@ def _tables() -> tuple[Table, ...]:
             ("method",),
             {"MMD": "mmd .4g", "largest edge error": "edge_error .3f", "wall s": "seconds .1f"},
             parts=("exact",),
+            without=BASELINES,
+        ),
+        Table(
+            "Times by device, networks as functions, 1000 rows",
+            ("d", "device", "method"),
+            {"wall s": "seconds .0f", "GB": "memory_gb .2f", "E-SHD": "expected_shd .1f"},
+            parts=("device",),
             without=BASELINES,
         ),
         Table(
