@@ -150,8 +150,9 @@ class DiBS:
         prior = GivenContexts(self.prior, knowledge.num_contexts)
         embedding = self._embedding(prior)
         known = gradient_context(data, knowledge, self._inner)
-        kernel, context = self._kernel(embedding), known
-        if self.score is not None:
+        if self.score is None:
+            kernel, context = self._kernel(embedding), known
+        else:
             tables = evidence_tables(self.score, self.score.prepare(data))
             kernel, context = self._marginal_kernel(embedding), MarginalContext(known, tables)
         state = kernel.start(key_start, data.num_variables)
@@ -208,7 +209,7 @@ class DiBS:
             num_acyclicity_graphs=self.num_acyclicity_graphs,
         )
 
-    def _kernel(self, embedding: GraphEmbedding) -> SteinKernel | MarginalSteinKernel:
+    def _kernel(self, embedding: GraphEmbedding) -> SteinKernel:
         return SteinKernel(
             mechanism=self._inner,
             embedding=embedding,
