@@ -25,7 +25,8 @@ from bayesdag.model.parameter_priors import noise_energy
 from bayesdag.types import Array, Graph, Key, Mechanism, Params
 
 _HALF_LOG_2PI = 0.5 * float(jnp.log(2 * jnp.pi))
-_MAX_HIDDEN = 50_000_000  # hidden units at once: 200 MB, and a few times that for the gradient
+# Hidden units at once on an accelerator: 2 GB, and a few times that for the gradient.
+_MAX_HIDDEN = 500_000_000
 NOISE_SHAPE, NOISE_RATE = 1.5, 1.0  # σ² ~ InverseGamma, in engine units
 
 
