@@ -33,6 +33,8 @@ def table(cells: list[Cell]) -> str:
     for cell in cells:
         if cell.setting.get("d") == NUM_VARIABLES and cell.status == "done":
             found[cell.method, cell.setting["functions"]].append(cell)
+    found = {key: _common(key, found) for key in list(found)}
+    found = defaultdict(list, found)
     methods = sorted({name for name, _ in found} - set(BASELINES))
     rows = [
         (name, *(_mean(found[name, kind], what) for what, kind, _ in COLUMNS)) for name in methods
@@ -46,6 +48,12 @@ def table(cells: list[Cell]) -> str:
         shown = ["–" if np.isnan(x) else f"{x:.1f}" for x in distances]
         lines.append([name, *shown, f"{cpu:.2g}", str(len(own))])
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def _common(key: tuple[str, str], found: dict[tuple[str, str], list[Cell]]) -> list[Cell]:
+    """Cells of data sets that all methods with such functions have: others compare nothing."""
+    seeds = [{c.seed for c in cells} for (_, kind), cells in found.items() if kind == key[1]]
+    return [cell for cell in found[key] if cell.seed in set.intersection(*seeds)]
 
 
 def _mean(cells: list[Cell], measure: str) -> float:

@@ -44,4 +44,9 @@ def test_means_are_over_data_sets_and_classes_have_no_distance_between_graphs(pa
     ]
     _, _, first, second = page.table(cells).splitlines()
     assert first == "| class | – | 1.0 | – | 2 | 1 |"
+    assert second == "| ours | 1.0 | 3.0 | – | 2 | 1 |"  # seed 1 has one method only
+    _, _, first, second = page.table(
+        [*cells, cell("class", 1, expected_cpdag_shd=2.0)]
+    ).splitlines()
+    assert first == "| class | – | 1.5 | – | 2 | 2 |"
     assert second == "| ours | 1.5 | 3.5 | – | 2 | 2 |"
