@@ -71,6 +71,7 @@ KINDS = {
     "linear": (wide_frame, LINEAR),
     "cam": (wide_frame, CAM(num_samples=6)),
     "dibs": (curved_frame, DiBS.PRESETS["quick"]),
+    "marginal dibs": (curved_frame, replace(DiBS.PRESETS["marginal"], num_steps=400)),
     "bcd": (curved_frame, BCD.PRESETS["quick"]),
     "dds": (curved_frame, DDS.PRESETS["quick"]),
     "imputed": (gappy_frame, Imputed(LINEAR, num_completions=2)),

@@ -136,6 +136,11 @@ def test_every_page_is_in_the_contents():
     assert pages == listed
 
 
+def test_every_stored_table_has_a_page():
+    stored = {path.stem for path in (ROOT / "experiments/results").glob("*.md")}
+    assert stored <= {path.stem for path in (ROOT / "docs/results").glob("*.md")}
+
+
 def test_every_public_name_has_an_example():
     text = (ROOT / "docs" / "api.md").read_text()
     code = "\n".join(block for language, block in BLOCK.findall(text) if language == "python")

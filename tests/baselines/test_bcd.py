@@ -80,3 +80,25 @@ def test_settings_that_mean_nothing_are_refused():
         BCD(num_steps=0)
     with pytest.raises(InputError, match="horseshoe_scale is 0"):
         BCD(horseshoe_scale=0.0)
+    with pytest.raises(InputError, match="flow_layers is -1"):
+        BCD(flow_layers=-1)
+
+
+def test_a_flow_draws_from_another_posterior_and_knows_its_density(key):
+    kernel = dataclasses.replace(QUICK, flow_layers=2, hidden=8)._kernel
+    variational = kernel.start(key, 4).variational
+    plain = dataclasses.replace(QUICK, hidden=8)._kernel
+    # A flow starts as the identity.
+    for one, other in zip(
+        kernel.draw(key, variational, 4), plain.draw(key, variational, 4), strict=True
+    ):
+        np.testing.assert_allclose(one, other)
+    bent = jax.tree.map(lambda leaf: leaf + 0.1, variational["flow"])
+    draws, density = jax.vmap(lambda k: kernel._continuous(k, variational | {"flow": bent}))(
+        jax.random.split(key, 20)
+    )
+    gaussian, before = jax.vmap(lambda k: plain._continuous(k, variational))(
+        jax.random.split(key, 20)
+    )
+    assert np.abs(draws - gaussian).max() > 0.01
+    assert np.abs(density - before).max() > 0.01

@@ -27,7 +27,7 @@ def context_of(knowledge=None):
 
 @pytest.mark.parametrize("sinkhorn", [None, Sinkhorn(temperature=0.5)], ids=["top-k", "sinkhorn"])
 def test_every_graph_is_a_dag_with_gradients_in_order_and_edges(sinkhorn, key):
-    kernel = dataclasses.replace(QUICK, sinkhorn=sinkhorn)._kernel
+    kernel = dataclasses.replace(QUICK, sinkhorn=sinkhorn)._kernel(300)
     learned, context = kernel.start(key, 4).learned, context_of({"forbidden": [("rain", "soil")]})
 
     def one(key, learned):
@@ -78,3 +78,36 @@ def test_settings_that_mean_nothing_are_refused():
         DDS(batch_size=0)
     with pytest.raises(InputError, match="edge_probability is 1"):
         DDS(edge_probability=1.0)
+    with pytest.raises(InputError, match="held_out is 1"):
+        DDS(held_out=1.0)
+    with pytest.raises(InputError, match="patience is 0"):
+        DDS(patience=0)
+
+
+def test_learning_stops_when_held_out_rows_gain_nothing(key):
+    method = dataclasses.replace(QUICK, patience=2)
+    split = method._split(key, context_of())
+    assert split.held_out.shape == (60, 4)
+    assert split.train.x.shape == (240, 4)
+    kernel = dataclasses.replace(method._kernel(240), check_every=1)
+    start = kernel.start(key, 4)
+    first, _ = kernel.step(key, jnp.zeros((), jnp.int32), start, split)
+    assert np.isfinite(first.best_loss)
+    assert first.num_worse == 0
+    # A loss that nothing beats: two checks later it stands still, with what was best.
+    beaten = first._replace(best_loss=jnp.asarray(-1e9), best=start.learned)
+    second, _ = kernel.step(key, jnp.ones((), jnp.int32), beaten, split)
+    third, _ = kernel.step(key, jnp.full((), 2, jnp.int32), second, split)
+    fourth, stats = kernel.step(key, jnp.full((), 3, jnp.int32), third, split)
+    assert [int(s.num_worse) for s in (second, third, fourth)] == [1, 2, 2]
+    assert not np.array_equal(third.learned["edges"], second.learned["edges"])
+    np.testing.assert_array_equal(fourth.learned["edges"], third.learned["edges"])
+    np.testing.assert_array_equal(kernel.keep(key, fourth, split)["edges"], start.learned["edges"])
+    assert np.isfinite(stats["energy"])
+
+
+def test_a_fit_says_how_learning_ended():
+    short = dataclasses.replace(QUICK, num_steps=3)
+    assert "all of 3 steps" in fit(toy_frame(), short).provenance["notes"][1]
+    impatient = dataclasses.replace(QUICK, patience=1)
+    assert "stopped early" in fit(toy_frame(), impatient).provenance["notes"][1]

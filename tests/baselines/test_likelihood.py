@@ -3,6 +3,7 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
 from bayesdag import read
 from bayesdag.baselines import likelihood
@@ -56,6 +57,35 @@ def test_networks_are_judged_by_the_rows_that_nobody_set():
     assert context.scatter.shape == (0, 4, 4)
     found = likelihood.log_likelihood(mechanism, params, jnp.asarray(TRUTH, jnp.float32), context)
     np.testing.assert_allclose(found, engine_log_prob(data, mechanism, params), rtol=1e-4)
+
+
+@pytest.mark.parametrize("num_graphs", [3, 12], ids=["few graphs", "many graphs"])
+@pytest.mark.parametrize("in_cache", [500, 10**9], ids=["tiles", "at once"])
+def test_many_graphs_are_judged_like_one_by_one(num_graphs, in_cache, monkeypatch):
+    """Values and slopes, in tiles that do not divide the rows, too."""
+    monkeypatch.setattr(likelihood, "_HIDDEN_IN_CACHE", in_cache)
+    mechanism = MLP(width=3, depth=2)
+    params = {
+        "mechanism": mechanism.init(jax.random.key(1), 4),
+        "noise": {"log_scale": jnp.full(4, -0.3)},
+    }
+    data = read(toy_frame(), interventions=SET)
+    context = likelihood.gradient_context(data, Constraints.free(NAMES), mechanism)
+    graphs = jax.random.uniform(jax.random.key(2), (num_graphs, 4, 4))
+
+    def together(params, graphs):
+        return likelihood.log_likelihoods(mechanism, params, graphs, context)
+
+    def apart(params, graphs):
+        return jnp.stack(
+            [likelihood.log_likelihood(mechanism, params, graph, context) for graph in graphs]
+        )
+
+    for function in (lambda f: f, lambda f: jax.grad(lambda *x: f(*x).sum(), argnums=(0, 1))):
+        found, expected = (function(f)(params, graphs) for f in (together, apart))
+        jax.tree.map(
+            lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-3, atol=1e-2), found, expected
+        )
 
 
 def test_graphs_are_confined_to_what_is_known():

@@ -1,6 +1,7 @@
 """Bootstrapped greedy equivalence search: draws, weights, and runs that go on."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from bayesdag import extend, fit, graphs
@@ -56,3 +57,23 @@ def test_a_longer_run_begins_with_the_draws_of_a_shorter_one():
 def test_a_column_that_a_sample_left_constant_has_no_correlations():
     values = np.array([[1.0, 0.0], [1.0, 2.0], [1.0, 1.0]])
     np.testing.assert_array_equal(correlations(values), np.eye(2))
+
+
+def test_what_environments_change_is_no_edge_between_variables():
+    """Two variables that one environment shifts correlate in pooled rows."""
+    rng = np.random.default_rng(0)
+    label = np.repeat(["control", "drug"], 200)
+    shifted = rng.normal(size=(400, 3)) + 3.0 * np.outer(label == "drug", [1, 1, 0])
+    frame = pd.DataFrame(shifted, columns=["a", "b", "c"]).assign(where=label)
+    frame["c"] += frame["a"]
+    pooled = fit(frame.drop(columns="where"), "bootstrap_ges", num_samples=10)
+    told = fit(frame, "bootstrap_ges", environment="where", num_samples=10)
+    linked = pooled.edge_matrix() + pooled.edge_matrix().T
+    assert linked[0, 1] > 0.9
+    edge = told.edge_probabilities()
+    assert edge.loc["a", "b"] + edge.loc["b", "a"] < 0.3
+    assert edge.loc["a", "c"] + edge.loc["c", "a"] > 0.9
+    targets = told.environment_targets().set_index("target")["probability"]
+    assert targets["a"] + targets["c"] > 0.9
+    assert targets["b"] > 0.9
+    assert not told.graphs[..., 3].any()

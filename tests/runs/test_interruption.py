@@ -75,7 +75,11 @@ def test_a_neural_fit_that_is_killed_twenty_times_ends_in_the_same_bytes(tmp_pat
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "kind", ["linear", "averaged", "imputed", "cam", "bootstrap_ges", "dibs", "bcd", "dds"]
+    "kind",
+    [
+        *("linear", "averaged", "imputed", "cam", "bootstrap_ges"),
+        *("dibs", "marginal dibs", "bcd", "dds"),
+    ],
 )
 def test_other_engines_that_are_killed_end_in_the_same_bytes(tmp_path, seed, kind):
     kill_and_resume(tmp_path, kind, 4, seed)

@@ -14,6 +14,7 @@ import numpy as np
 import optax
 from jaxtyping import Float
 
+from bayesdag.baselines.flows import start_flow, transform
 from bayesdag.baselines.likelihood import GradientContext, log_likelihood
 from bayesdag.baselines.optimisers import descend
 from bayesdag.baselines.permutations import gumbel_sinkhorn
@@ -50,6 +51,7 @@ class BCDKernel:
         hidden: units of the network that reads (U, σ) and returns the scores of P.
         sinkhorn: relaxation of the permutation.
         learning_rate: of Adam.
+        flow_layers: of a normalising flow of (U, log σ); 0: a diagonal Gaussian.
     """
 
     equal_noise: bool
@@ -58,6 +60,7 @@ class BCDKernel:
     hidden: int
     sinkhorn: Sinkhorn
     learning_rate: float
+    flow_layers: int
 
     def start(self, key: Key, d: int) -> VariationalState:
         """A wide posterior over all orders, with weights near zero."""
@@ -72,6 +75,9 @@ class BCDKernel:
             "last": 0.1 * jax.random.normal(key_last, (self.hidden, d * d)) / self.hidden**0.5,
             "last_bias": jnp.zeros(d * d),
         }
+        if self.flow_layers:
+            key_flow = jax.random.fold_in(key, 3)
+            variational["flow"] = start_flow(key_flow, self.flow_layers, inputs, self.hidden)
         return VariationalState(variational, self._optimiser.init(variational))
 
     def step(
@@ -107,11 +113,9 @@ class BCDKernel:
     def _sampled(
         self, key: Key, variational: Params, d: int
     ) -> tuple[tuple[Graph, Array, Array], tuple[Array, Array, Array, Array]]:
-        """(W, log σ, order), and (U, the whole draw, scores of P, sweeps)."""
+        """(W, log σ, order), and (U, log density of (U, log σ), scores of P, sweeps)."""
         key_continuous, key_order = jax.random.split(key)
-        mean, log_deviation = variational["mean"], variational["log_deviation"]
-        noise = jax.random.normal(key_continuous, mean.shape)
-        drawn = mean + jnp.exp(log_deviation) * noise
+        drawn, log_density = self._continuous(key_continuous, variational)
         num_weights = d * (d - 1) // 2
         triangle, log_scale = drawn[:num_weights], drawn[num_weights:]
         hidden = jnp.tanh(drawn @ variational["first"] + variational["first_bias"])
@@ -122,14 +126,25 @@ class BCDKernel:
         before = jnp.triu(jnp.ones((d, d)), k=1)
         order = permutation @ before @ permutation.T
         scale = jnp.broadcast_to(log_scale, (d,))
-        return (weights, scale, order), (triangle, drawn, logits, sweeps)
+        return (weights, scale, order), (triangle, log_density, logits, sweeps)
+
+    def _continuous(self, key: Key, variational: Params) -> tuple[Array, Array]:
+        """A draw of (U, log σ) and its log density, up to a constant."""
+        mean, log_deviation = variational["mean"], variational["log_deviation"]
+        standard = jax.random.normal(key, mean.shape)
+        drawn = mean + jnp.exp(log_deviation) * standard
+        log_density = (-0.5 * standard**2 - log_deviation).sum()
+        if not self.flow_layers:
+            return drawn, log_density
+        drawn, log_det = transform(variational["flow"], drawn)
+        return drawn, log_density - log_det
 
     def _bound(
         self, key: Key, variational: Params, context: GradientContext
     ) -> tuple[Array, Array]:
         """One Monte-Carlo draw of the evidence lower bound."""
         d = context.num_rows.shape[0]
-        (weights, log_scale, _), (triangle, drawn, logits, sweeps) = self._sampled(
+        (weights, log_scale, _), (triangle, log_density, logits, sweeps) = self._sampled(
             key, variational, d
         )
         noise = {"log_scale": log_scale}
@@ -138,10 +153,7 @@ class BCDKernel:
         own = {"log_scale": log_scale[:1]} if self.equal_noise else noise
         prior = log_horseshoe(triangle, self.horseshoe_scale).sum()
         prior = prior - noise_energy(own, NOISE_SHAPE, NOISE_RATE)
-        mean, log_deviation = variational["mean"], variational["log_deviation"]
-        standard = (drawn - mean) * jnp.exp(-log_deviation)
-        density = (-0.5 * standard**2 - log_deviation).sum()
-        return likelihood + prior - density - gumbel_divergence(logits), sweeps
+        return likelihood + prior - log_density - gumbel_divergence(logits), sweeps
 
 
 def gumbel_divergence(logits: Graph) -> Float[Array, ""]:

@@ -11,26 +11,46 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import optax
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from bayesdag.baselines.likelihood import GradientContext, confined
 from bayesdag.baselines.optimisers import descend
 from bayesdag.baselines.permutations import gumbel_sinkhorn, gumbel_top_k, order_of
 from bayesdag.model.mechanisms.mlp import MLP
 from bayesdag.sgmcmc.relaxations.sinkhorn import Sinkhorn
-from bayesdag.types import Array, Graph, Key, Params
+from bayesdag.types import Array, Graph, Key, Keys, Params, Rows
+
+
+class DDSContext(NamedTuple):
+    """Rows to learn from, and rows that say when to stop.
+
+    Attributes:
+        train: rows to learn from, and what is known.
+        held_out: other rows.
+        held_out_observed: 1 where nature chose the value.
+    """
+
+    train: GradientContext
+    held_out: Float[Array, "v d"]
+    held_out_observed: Float[Array, "v d"]
 
 
 class LearningState(NamedTuple):
-    """What is learned, and its optimiser.
+    """What is learned, its optimiser, and the best of it so far.
 
     Attributes:
         learned: `order` scores, `edges` logits and the functions.
         optimiser: state of Adam.
+        best: what was learned when the loss on held-out rows was lowest.
+        best_loss: that loss.
+        num_worse: checks since then.
     """
 
     learned: Params
     optimiser: Any
+    best: Params
+    best_loss: Float[Array, ""]
+    num_worse: Int[Array, ""]
 
 
 @dataclass(frozen=True)
@@ -46,6 +66,10 @@ class DDSKernel:
         batch_size: rows per step.
         num_draws: Monte-Carlo graphs per step.
         learning_rate: of Adam.
+        patience: checks without a lower loss on held-out rows until learning stops; None: it
+            never does.
+        check_every: steps between two checks.
+        num_check_draws: graphs that a check averages over.
     """
 
     mechanism: MLP
@@ -56,6 +80,9 @@ class DDSKernel:
     batch_size: int
     num_draws: int
     learning_rate: float
+    patience: int | None
+    check_every: int
+    num_check_draws: int
 
     def start(self, key: Key, d: int) -> LearningState:
         """No order preferred, every edge as probable as not."""
@@ -66,35 +93,99 @@ class DDSKernel:
             "edges": jnp.zeros((d, d)),
             "functions": self.mechanism.init(key_functions, d),
         }
-        return LearningState(learned, self._optimiser.init(learned))
+        none = jnp.zeros((), jnp.int32)
+        return LearningState(
+            learned, self._optimiser.init(learned), learned, jnp.asarray(jnp.inf), none
+        )
 
     def step(
-        self, key: Key, step: Array, state: LearningState, context: GradientContext
+        self, key: Key, step: Array, state: LearningState, context: DDSContext
     ) -> tuple[LearningState, dict[str, Array]]:
         """What is learned after one step; the energy is the loss."""
-        del step
+        if self.patience is None:
+            state, energy = self._learn(key, state, context)
+            return state, {"energy": energy[None]}
+        # Once it has stopped, a step does nothing, so that the run may have any length.
+        state, energy = jax.lax.cond(
+            state.num_worse < self.patience,
+            lambda state: self._learn_and_check(key, step, state, context),
+            lambda state: (state, state.best_loss),
+            state,
+        )
+        return state, {"energy": energy[None]}
+
+    def _learn(
+        self, key: Key, state: LearningState, context: DDSContext
+    ) -> tuple[LearningState, Array]:
+        """One step of Adam on a batch of rows."""
         key_rows, key_graphs = jax.random.split(key)
-        rows = jax.random.randint(key_rows, (self.batch_size,), 0, context.x.shape[0])
-        x, observed = context.x[rows], context.observed[rows]
+        x, observed = context.train.x, context.train.observed
+        rows = jax.random.randint(key_rows, (self.batch_size,), 0, x.shape[0])
         keys = jax.random.split(key_graphs, self.num_draws)
 
         def loss(learned: Params) -> Array:
-            def error(key: Key) -> Array:
-                graph = self.graph(key, learned, context)
-                residual = x - self.mechanism(learned["functions"], x, graph)
-                return (observed * residual**2).sum() / self.batch_size
-
-            divergence = bernoulli_divergence(learned["edges"], self.edge_probability, context)
-            return jax.vmap(error)(keys).mean() + self.regularisation * divergence
+            error = self._error(keys, learned, x[rows], observed[rows], context.train)
+            divergence = bernoulli_divergence(
+                learned["edges"], self.edge_probability, context.train
+            )
+            return error + self.regularisation * divergence
 
         energy, grad = jax.value_and_grad(loss)(state.learned)
         learned, optimiser = descend(self._optimiser, grad, state.optimiser, state.learned)
-        return LearningState(learned, optimiser), {"energy": energy[None]}
+        return state._replace(learned=learned, optimiser=optimiser), energy
 
-    def keep(self, key: Key, state: LearningState, context: GradientContext) -> Params:
-        """What is learned."""
+    def _learn_and_check(
+        self, key: Key, step: Array, state: LearningState, context: DDSContext
+    ) -> tuple[LearningState, Array]:
+        """One step and, at the end of a pass through the rows, a look at held-out ones."""
+        state, energy = self._learn(key, state, context)
+        state = jax.lax.cond(
+            (step + 1) % self.check_every == 0,
+            lambda state: self._checked(state, context),
+            lambda state: state,
+            state,
+        )
+        return state, energy
+
+    def _checked(self, state: LearningState, context: DDSContext) -> LearningState:
+        """The state that knows whether this is the best so far.
+
+        All checks draw their graphs by the same keys: what differs is what was learned.
+        """
+        keys = jax.random.split(jax.random.key(0), self.num_check_draws)
+        rows = (context.held_out, context.held_out_observed)
+        error = self._error(keys, state.learned, *rows, context.train)
+        divergence = bernoulli_divergence(
+            state.learned["edges"], self.edge_probability, context.train
+        )
+        loss = error + self.regularisation * divergence
+        better = loss < state.best_loss
+        best = jax.tree.map(lambda new, old: jnp.where(better, new, old), state.learned, state.best)
+        return state._replace(
+            best=best,
+            best_loss=jnp.minimum(loss, state.best_loss),
+            num_worse=jnp.where(better, 0, state.num_worse + 1),
+        )
+
+    def _error(
+        self, keys: Keys, learned: Params, x: Rows, observed: Rows, known: GradientContext
+    ) -> Float[Array, ""]:
+        """Squared error per row, averaged over drawn graphs."""
+
+        def one(key: Key) -> Array:
+            graph = self.graph(key, learned, known)
+            residual = x - self.mechanism(learned["functions"], x, graph)
+            return (observed * residual**2).sum() / len(x)
+
+        return jax.vmap(one)(keys).mean()
+
+    def keep(self, key: Key, state: LearningState, context: DDSContext) -> Params:
+        """The best that was learned; before the first check, the last."""
         del key, context
-        return state.learned
+        checked = jnp.isfinite(state.best_loss)
+        return jax.tree.map(
+            lambda best, last: jnp.where(checked, best, last), state.best, state.learned
+        )
 
     def graph(self, key: Key, learned: Params, context: GradientContext) -> Graph:
         """A DAG: hard in value, soft in its gradient in orders and edges."""

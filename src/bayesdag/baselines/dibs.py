@@ -1,8 +1,8 @@
 """DiBS: particles of latent graph embeddings and functions, moved by Stein's gradient.
 
 Lorch, Rothfuss, Schölkopf & Krause (2021), DiBS: differentiable Bayesian structure learning,
-NeurIPS. A particle holds Z = (U, V); its edges have probabilities σ(α_t u_iᵀ v_j), and graphs
-with cycles lose probability as β_t grows. Both rise linearly with the steps.
+NeurIPS. Joint DiBS moves an embedding Z of a graph together with functions Θ and noise; marginal
+DiBS moves Z alone, under the evidence of graphs.
 """
 
 from dataclasses import dataclass
@@ -14,14 +14,19 @@ import optax
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Float
 
-from bayesdag.baselines.likelihood import GradientContext, confined, log_likelihood
+from bayesdag.baselines.embeddings import GraphEmbedding, hard_graphs, without_loops
+from bayesdag.baselines.evidence import EvidenceTables, log_evidence
+from bayesdag.baselines.likelihood import GradientContext, confined, log_likelihoods
 from bayesdag.baselines.optimisers import descend
+from bayesdag.baselines.stein import stein_directions
 from bayesdag.model.mechanisms.linear import Linear
-from bayesdag.model.parameter_priors import noise_energy, structure_energy
-from bayesdag.types import Array, Graph, Key, Mechanism, Params, StructurePrior
+from bayesdag.model.mechanisms.mlp import MLP
+from bayesdag.model.parameter_priors import noise_energy
+from bayesdag.types import Array, Graph, Key, Mechanism, Params
 
 _HALF_LOG_2PI = 0.5 * float(jnp.log(2 * jnp.pi))
-_MAX_HIDDEN = 50_000_000  # hidden units at once: 200 MB, and a few times that for the gradient
+# Hidden units at once on an accelerator: 2 GB, and a few times that for the gradient.
+_MAX_HIDDEN = 500_000_000
 NOISE_SHAPE, NOISE_RATE = 1.5, 1.0  # σ² ~ InverseGamma, in engine units
 
 
@@ -30,7 +35,7 @@ class ParticleState(NamedTuple):
 
     Attributes:
         latent: Z, (particle, 2, d, k).
-        params: functions and noise of each particle.
+        params: functions and noise of each particle; none where they are integrated out.
         optimiser: state of RMSprop.
     """
 
@@ -45,14 +50,12 @@ class SteinKernel:
 
     Attributes:
         mechanism: of the functions.
-        prior: over graphs.
+        embedding: of the graphs.
         num_particles: M.
-        latent_size: k; None: d.
-        alpha: growth of α per step.
-        beta: growth of β per step.
-        temperature: of the Gumbel-softmax graphs.
         num_graphs: Monte-Carlo graphs for the likelihood.
-        num_acyclicity_graphs: likewise, for the expected number of cycles.
+        batch_size: rows that networks see in a step; None: all.
+        score_function: estimate the gradient in Z by score functions of drawn graphs, and not
+            through Gumbel-softmax graphs.
         latent_bandwidth: of the kernel of Z.
         param_bandwidth: of the kernel of Θ.
         noise_bandwidth: of the kernel of log σ.
@@ -60,14 +63,11 @@ class SteinKernel:
     """
 
     mechanism: Mechanism
-    prior: StructurePrior
+    embedding: GraphEmbedding
     num_particles: int
-    latent_size: int | None
-    alpha: float
-    beta: float
-    temperature: float
     num_graphs: int
-    num_acyclicity_graphs: int
+    batch_size: int | None
+    score_function: bool
     latent_bandwidth: float
     param_bandwidth: float
     noise_bandwidth: float
@@ -76,9 +76,7 @@ class SteinKernel:
     def start(self, key: Key, d: int) -> ParticleState:
         """Particles from their priors; functions as the mechanism starts them."""
         key_latent, key_params = jax.random.split(key)
-        size = self.latent_size or d
-        shape = (self.num_particles, 2, d, size)
-        latent = jax.random.normal(key_latent, shape) / size**0.5
+        latent = self.embedding.start(key_latent, self.num_particles, d)
         keys = jax.random.split(key_params, self.num_particles)
         params = {
             "mechanism": jax.vmap(lambda k: self.mechanism.init(k, d))(keys),
@@ -92,10 +90,11 @@ class SteinKernel:
         """The particles after one step; the energy is that of each at a Monte-Carlo graph."""
         keys = jax.random.split(key, self.num_particles)
         time = (step + 1).astype(jnp.float32)
+        seen, rows_per_row = self._batch(jax.random.fold_in(key, 1), context)
         value, *slopes = jax.lax.map(
-            lambda given: self._gradients(given[0], time, given[1], given[2], context),
+            lambda given: self._gradients(given[0], time, given[1], given[2], seen, rows_per_row),
             (keys, state.latent, state.params),
-            batch_size=self._particles_at_once(context),
+            batch_size=self._particles_at_once(seen),
         )
         direction = self._stein(state.latent, state.params, *slopes)
         downhill = jax.tree.map(jnp.negative, direction)
@@ -113,79 +112,84 @@ class SteinKernel:
     def _optimiser(self) -> optax.GradientTransformation:
         return optax.rmsprop(self.learning_rate)
 
+    def _batch(self, key: Key, context: GradientContext) -> tuple[GradientContext, float]:
+        """Rows of this step, the same for all particles, and how many each stands for."""
+        num_rows = context.x.shape[0]
+        if self.batch_size is None or self.batch_size >= num_rows:
+            return context, 1.0
+        rows = jax.random.choice(key, num_rows, (self.batch_size,), replace=False)
+        seen = context._replace(x=context.x[rows], observed=context.observed[rows])
+        return seen, num_rows / self.batch_size
+
     def _particles_at_once(self, context: GradientContext) -> int:
-        """As many as memory allows: networks keep hidden units of every row and graph."""
+        """As many as memory allows: networks keep hidden units of every row and graph.
+
+        On a CPU networks take turns: those of one particle fill its cache.
+        """
+        if isinstance(self.mechanism, MLP) and jax.default_backend() == "cpu":
+            return 1
         hidden = self.num_graphs * context.x.size * getattr(self.mechanism, "width", 1)
         return int(min(max(_MAX_HIDDEN // max(hidden, 1), 1), self.num_particles))
 
     def _gradients(
-        self, key: Key, time: Array, latent: Array, params: Params, context: GradientContext
+        self,
+        key: Key,
+        time: Array,
+        latent: Array,
+        params: Params,
+        context: GradientContext,
+        rows_per_row: float,
     ) -> tuple[Array, Array, Params]:
         """log p(Θ, D | Z), the gradient of log p(Z, Θ, D) in Z, and that in Θ.
 
-        In Z it goes through Gumbel-softmax graphs, in Θ through graphs drawn from their
-        edge probabilities, as published.
+        In Z it goes through Gumbel-softmax graphs or score functions, in Θ through graphs
+        drawn from their edge probabilities, as published.
         """
         key_soft, key_hard, key_cycles = jax.random.split(key, 3)
-        alpha, beta = self.alpha * time, self.beta * time
+        logits = self.embedding.logits(latent, time)
+        hard = hard_graphs(key_hard, logits, self.num_graphs)
+        prior = jax.grad(lambda z: self.embedding.log_prior(key_cycles, time, z, context))(latent)
+        # The mean over graphs is a softmax of their values: one pass has slope and values.
+        by_graph, slope_params = jax.value_and_grad(self._log_mean, has_aux=True)(
+            params, hard, context, rows_per_row
+        )
+        value, log_values = by_graph
+        if self.score_function:
+            slope = self.embedding.score_function(latent, time, hard, log_values, context)
+            return value, slope + prior, slope_params
 
         def expected(latent: Array) -> Array:
-            graphs = self._soft_graphs(key_soft, alpha * scores(latent), self.num_graphs)
-            return self._log_mean(params, graphs, context)
+            soft = self.embedding.soft_graphs(
+                key_soft, self.embedding.logits(latent, time), self.num_graphs
+            )
+            return self._log_mean(params, soft, context, rows_per_row)[0]
 
         value, slope = jax.value_and_grad(expected)(latent)
-        cycles = jax.grad(lambda z: self._log_prior(key_cycles, alpha, beta, z, context))(latent)
-        logits = alpha * scores(latent)
-        drawn = jax.random.uniform(key_hard, (self.num_graphs, *logits.shape))
-        hard = (drawn < jax.nn.sigmoid(logits)[None]).astype(logits.dtype)
-        slope_params = jax.grad(lambda p: self._log_mean(p, hard, context))(params)
-        return value, slope + cycles, slope_params
+        return value, slope + prior, slope_params
 
     def _log_mean(
-        self, params: Params, graphs: Float[Array, "g d d"], context: GradientContext
-    ) -> Array:
-        """log of the mean over graphs of p(Θ, D | G)."""
-
-        def one(graph: Graph) -> Array:
-            graph = confined(_without_loops(graph), context)
-            likelihood = log_likelihood(self.mechanism, params, graph, context)
-            return likelihood + log_param_prior(self.mechanism, params, graph)
-
-        return jax.nn.logsumexp(jax.vmap(one)(graphs)) - jnp.log(1.0 * len(graphs))
-
-    def _log_prior(
-        self, key: Key, alpha: Array, beta: Array, latent: Array, context: GradientContext
-    ) -> Array:
-        """log p(Z): Gaussian, few cycles, and the prior at the edge probabilities."""
-        logits = alpha * scores(latent)
-        soft = self._soft_graphs(key, logits, self.num_acyclicity_graphs)
-        graphs = jax.vmap(lambda g: confined(_without_loops(g), context))(soft)
-        cycles = jax.vmap(cyclicity)(graphs).mean()
-        probability = confined(_without_loops(jax.nn.sigmoid(logits)), context)
-        beliefs = (context.log_odds * probability).sum()
-        size = latent.shape[-1]
-        gaussian = 0.5 * size * (latent**2).sum()
-        return beliefs - gaussian - beta * cycles - structure_energy(probability, self.prior)
-
-    def _soft_graphs(self, key: Key, logits: Array, num: int) -> Array:
-        noise = jax.random.logistic(key, (num, *logits.shape), dtype=logits.dtype)
-        return jax.nn.sigmoid((noise + logits[None]) / self.temperature)
+        self,
+        params: Params,
+        graphs: Float[Array, "g d d"],
+        context: GradientContext,
+        rows_per_row: float,
+    ) -> tuple[Array, Float[Array, " g"]]:
+        """log of the mean over graphs of p(Θ, D | G), and log p(Θ, D | G) of each."""
+        graphs = jax.vmap(lambda graph: confined(without_loops(graph), context))(graphs)
+        likelihood = log_likelihoods(self.mechanism, params, graphs, context)
+        prior = jax.vmap(lambda graph: log_param_prior(self.mechanism, params, graph))(graphs)
+        values = rows_per_row * likelihood + prior
+        return jax.nn.logsumexp(values) - jnp.log(1.0 * len(graphs)), values
 
     def _stein(
         self, latent: Array, params: Params, latent_slope: Array, param_slope: Params
     ) -> tuple[Array, Params]:
-        """Slopes of all particles averaged by the kernel, and what drives them apart."""
+        """Directions of the particles, in the shape of what moves."""
         flat = jax.vmap(lambda tree: ravel_pytree(tree)[0])
         positions = (flat(latent), flat(params["mechanism"]), flat(params["noise"]))
         slopes = (flat(latent_slope), flat(param_slope["mechanism"]), flat(param_slope["noise"]))
         widths = (self.latent_bandwidth, self.param_bandwidth, self.noise_bandwidth)
-        kernels = [_kernel(p, w) for p, w in zip(positions, widths, strict=True)]
-        total = sum(kernels[1:], start=kernels[0])
-        moved = []
-        for position, slope, kernel, width in zip(positions, slopes, kernels, widths, strict=True):
-            # Σ_k ∂k(x_k, x_m)/∂x_k = 2/h Σ_k k(x_k, x_m) (x_m - x_k)
-            apart = kernel.sum(axis=0)[:, None] * position - kernel.T @ position
-            moved.append((total.T @ slope + 2 / width * apart) / self.num_particles)
+        moved = stein_directions(positions, slopes, widths)
         shaped = (latent, params["mechanism"], params["noise"])
         latent, mechanism, noise = (
             jax.vmap(lambda row, s=shape: _like(s, row))(rows)
@@ -196,20 +200,79 @@ class SteinKernel:
         return latent, {"mechanism": mechanism, "noise": noise}
 
 
-def scores(latent: Float[Array, "2 d k"]) -> Float[Array, "d d"]:
-    """u_iᵀ v_j."""
-    return latent[0] @ latent[1].T
+class MarginalContext(NamedTuple):
+    """Data and knowledge that a step of marginal DiBS reads.
+
+    Attributes:
+        known: what is known of the edges.
+        tables: of the evidence.
+    """
+
+    known: GradientContext
+    tables: EvidenceTables
 
 
-def cyclicity(graph: Graph) -> Float[Array, ""]:
-    """tr (I + G/d)^d - d, which is zero for DAGs alone (Yu et al. 2019)."""
-    d = graph.shape[0]
-    matrix = jnp.eye(d, dtype=graph.dtype) + graph / d
-    power, exponent = jnp.eye(d, dtype=graph.dtype), d
-    while exponent:  # by squaring
-        power = power @ matrix if exponent % 2 else power
-        matrix, exponent = matrix @ matrix, exponent // 2
-    return jnp.trace(power) - d
+@dataclass(frozen=True)
+class MarginalSteinKernel:
+    """One step of Stein variational gradient descent on p(Z | D), functions integrated out.
+
+    Attributes:
+        embedding: of the graphs.
+        num_particles: M.
+        num_graphs: Monte-Carlo graphs for the evidence.
+        latent_bandwidth: of the kernel of Z.
+        learning_rate: of RMSprop.
+    """
+
+    embedding: GraphEmbedding
+    num_particles: int
+    num_graphs: int
+    latent_bandwidth: float
+    learning_rate: float
+
+    def start(self, key: Key, d: int) -> ParticleState:
+        """Embeddings from their prior."""
+        latent = self.embedding.start(key, self.num_particles, d)
+        return ParticleState(latent, {}, self._optimiser.init(latent))
+
+    def step(
+        self, key: Key, step: Array, state: ParticleState, context: MarginalContext
+    ) -> tuple[ParticleState, dict[str, Array]]:
+        """The particles after one step; the energy is that of each, averaged over its graphs."""
+        keys = jax.random.split(key, self.num_particles)
+        time = (step + 1).astype(jnp.float32)
+        value, slope = jax.lax.map(
+            lambda given: self._gradient(given[0], time, given[1], context), (keys, state.latent)
+        )
+        flat = (self.num_particles, -1)
+        (direction,) = stein_directions(
+            (state.latent.reshape(flat),), (slope.reshape(flat),), (self.latent_bandwidth,)
+        )
+        downhill: Any = -direction.reshape(state.latent.shape)
+        moved: Any = descend(self._optimiser, downhill, state.optimiser, state.latent)
+        return ParticleState(moved[0], {}, moved[1]), {"energy": -value}
+
+    def keep(self, key: Key, state: ParticleState, context: MarginalContext) -> Params:
+        """The embeddings."""
+        del key, context
+        return {"latent": state.latent}
+
+    @property
+    def _optimiser(self) -> optax.GradientTransformation:
+        return optax.rmsprop(self.learning_rate)
+
+    def _gradient(
+        self, key: Key, time: Array, latent: Array, context: MarginalContext
+    ) -> tuple[Array, Array]:
+        """log p(D | Z) and the gradient of log p(Z, D) in Z, by score functions."""
+        key_graphs, key_cycles = jax.random.split(key)
+        known, embedding = context.known, self.embedding
+        hard = hard_graphs(key_graphs, embedding.logits(latent, time), self.num_graphs)
+        graphs = jax.vmap(lambda graph: confined(without_loops(graph), known))(hard)
+        values = jax.vmap(lambda graph: log_evidence(context.tables, graph))(graphs)
+        slope = embedding.score_function(latent, time, graphs, values, known)
+        prior = jax.grad(lambda z: embedding.log_prior(key_cycles, time, z, known))(latent)
+        return jax.nn.logsumexp(values) - jnp.log(1.0 * self.num_graphs), slope + prior
 
 
 def log_param_prior(mechanism: Mechanism, params: Params, graph: Graph) -> Float[Array, ""]:
@@ -225,17 +288,6 @@ def log_param_prior(mechanism: Mechanism, params: Params, graph: Graph) -> Float
 
 def _log_normal(x: Array) -> Array:
     return -0.5 * x**2 - _HALF_LOG_2PI
-
-
-def _kernel(position: Float[Array, "m p"], bandwidth: float) -> Float[Array, "m m"]:
-    """exp(-|x - y|² / h) of all pairs."""
-    square = (position**2).sum(axis=1)
-    distance = square[:, None] + square[None, :] - 2 * position @ position.T
-    return jnp.exp(-jnp.maximum(distance, 0) / bandwidth)
-
-
-def _without_loops(graph: Graph) -> Graph:
-    return graph * (1 - jnp.eye(graph.shape[0], dtype=graph.dtype))
 
 
 def _like(tree: Params, row: Array) -> Params:

@@ -50,7 +50,7 @@ def particle_seconds(seed: int, d: int, num_particles: int, num_steps: int) -> P
         num_variables=d, edges_per_node=1, mechanism="signed_linear", num_train=200, num_test=0
     )(seed)
     method = DiBS(num_particles=num_particles, num_graphs=16, num_acyclicity_graphs=4)
-    kernel = method._kernel
+    kernel = method._kernel(method._embedding(method.prior))
     free = Constraints.free(source.train.names)
     context = gradient_context(source.train, free, kernel.mechanism)
     state = kernel.start(jax.random.key(seed), d)

@@ -78,7 +78,7 @@ class Opponent(OneByOne):
             program = [os.environ[OPPONENTS], str(EXTERNAL / "opponents.py"), self.name]
             _call([*program, str(given), str(found), *words])
             with np.load(found) as file:
-                return _opponent_measures(dict(file), source.graph)
+                return opponent_measures(dict(file), source.graph)
 
     def _matched(self, source: Benchmark) -> Measures:
         if self.settings.get("penalty") != "matched":
@@ -88,7 +88,8 @@ class Opponent(OneByOne):
         return {**self.settings, "penalty": 0.5 + np.log(1 / density - 1) / np.log(num_rows)}
 
 
-def _opponent_measures(found: dict[str, np.ndarray], truth: np.ndarray) -> Measures:
+def opponent_measures(found: dict[str, np.ndarray], truth: np.ndarray) -> Measures:
+    """What edge probabilities, and draws or one graph if there are any, are worth."""
     edge = found["edge"]
     measures: Measures = {
         "seconds": float(found["seconds"]),

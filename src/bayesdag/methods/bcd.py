@@ -48,6 +48,8 @@ class BCD:
         num_draws: Monte-Carlo draws of the bound per step.
         hidden: units of the network from weights to the scores of orders.
         sinkhorn: relaxation whose gradient the orders follow.
+        flow_layers: layers of a normalising flow in the posterior of weights and noise; 0: it is
+            Gaussian, without correlations.
 
     References:
         Cundy, Grover, Ermon: BCD Nets: scalable variational approaches for Bayesian causal
@@ -68,11 +70,14 @@ class BCD:
     num_draws: int = 8
     hidden: int = 128
     sinkhorn: Sinkhorn = Sinkhorn(temperature=0.2)
+    flow_layers: int = 0
 
     def __post_init__(self) -> None:
         for name in ("num_samples", "num_steps", "num_draws", "hidden"):
             if getattr(self, name) < 1:
                 raise InputError(f"{name} is {getattr(self, name)}; it must be 1 or more")
+        if self.flow_layers < 0:
+            raise InputError(f"flow_layers is {self.flow_layers}; it must be 0 or more")
         for name in ("horseshoe_scale", "learning_rate"):
             if not getattr(self, name) > 0:
                 raise InputError(f"{name} is {getattr(self, name):g}; it must be above 0")
@@ -125,6 +130,7 @@ class BCD:
             hidden=self.hidden,
             sinkhorn=self.sinkhorn,
             learning_rate=self.learning_rate,
+            flow_layers=self.flow_layers,
         )
 
     def _words(self, sweeps: float) -> PlainData:
@@ -165,6 +171,7 @@ def _log_likelihoods(
 BCD.PRESETS = {
     "quick": BCD(num_steps=500, learning_rate=0.02, hidden=32),
     "equal-noise": BCD(equal_noise=True),
+    "flow": BCD(flow_layers=2),
 }
 
 build = BCD

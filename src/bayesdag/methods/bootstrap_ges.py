@@ -26,7 +26,8 @@ class BootstrapGES:
 
     One equivalence class is estimated from each sample (BIC; forward, backward and turning
     steps until none gains), and one DAG of the class is drawn, each with the same
-    probability. Functions are drawn given the graph, from all rows.
+    probability. Functions are drawn given the graph, from all rows. Environments are taken out
+    of all variables before the search; what they act on is then chosen given the graph.
 
     Attributes:
         num_samples: bootstrap samples, one draw each; the published comparison has 50.
@@ -39,7 +40,7 @@ class BootstrapGES:
         UAI 1999. Chickering: Optimal structure identification with greedy search. JMLR 2002.
     """
 
-    supported_constraints = frozenset[str]()
+    supported_constraints = frozenset({"environments"})
     supports_interventions = False
     exact_dependence = ExactDependence.REFUSED
 
@@ -69,8 +70,7 @@ class BootstrapGES:
         key_rows, key_functions = jax.random.split(key)
 
         def estimate(rng: np.random.Generator, rows: np.ndarray) -> dict[str, np.ndarray]:
-            score = ges.GaussianBIC(correlations(data.scaled[rows]), len(rows), self.penalty)
-            return {"graph": uniform_member(rng, ges.search(score))}
+            return {"graph": self._estimate(rng, data.scaled[rows], knowledge.contexts)}
 
         recorder, num = recorder_of(monitor), self.num_samples
         found = bootstrap.estimates(key_rows, data, knowledge, num, recorder, estimate)
@@ -93,6 +93,22 @@ class BootstrapGES:
             weights=posterior_weights(graphs, evidence)[None] if self.weighted else None,
             provenance=self._words(),
         )
+
+    def _estimate(
+        self, rng: np.random.Generator, values: Float[np.ndarray, "n d"], contexts: np.ndarray
+    ) -> Int8[np.ndarray, "d d"]:
+        """A DAG of the class that GES finds in these rows."""
+        own, given = np.flatnonzero(~contexts), np.flatnonzero(contexts)
+        # Without what environments explain, all graphs of a class fit equally well again.
+        left = residuals(values[:, own], values[:, given])
+        score = ges.GaussianBIC(correlations(left), len(values), self.penalty)
+        graph = np.zeros((len(contexts), len(contexts)), dtype=np.int8)
+        graph[np.ix_(own, own)] = uniform_member(rng, ges.search(score))
+        if len(given):
+            whole = ges.GaussianBIC(correlations(values), len(values), self.penalty)
+            for node in own.tolist():
+                graph[targeted(whole, node, graph[:, node], given), node] = 1
+        return graph
 
     def _words(self) -> PlainData:
         how = (
@@ -118,6 +134,28 @@ def correlations(values: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "d d"]:
     matrix = centred.T @ centred
     np.fill_diagonal(matrix, 1.0)
     return matrix
+
+
+def residuals(
+    values: Float[np.ndarray, "n d"], given: Float[np.ndarray, "n c"]
+) -> Float[np.ndarray, "n d"]:
+    """What a linear regression on `given` and a constant leaves of the columns."""
+    design = np.column_stack([np.ones(len(values)), given])
+    return values - design @ np.linalg.lstsq(design, values, rcond=None)[0]
+
+
+def targeted(
+    score: ges.GaussianBIC, node: int, parents: Int8[np.ndarray, " d"], given: np.ndarray
+) -> list[int]:
+    """Contexts that act on a node with these parents: added while BIC gains by it."""
+    chosen: list[int] = []
+    family = sum(1 << int(parent) for parent in np.flatnonzero(parents))
+    while True:
+        gains = score.gains(node, family)[given]
+        if gains.max() <= ges.LEAST_GAIN:
+            return chosen
+        chosen.append(int(given[np.argmax(gains)]))
+        family |= 1 << chosen[-1]
 
 
 def posterior_weights(

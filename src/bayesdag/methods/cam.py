@@ -47,7 +47,7 @@ class CAM:
         and penalized regression. Annals of Statistics 2014.
     """
 
-    supported_constraints = frozenset({"required", "forbidden"})
+    supported_constraints = frozenset({"required", "forbidden", "environments"})
     supports_interventions = True
     exact_dependence = ExactDependence.AVERAGED
 

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from bayesdag.baselines.dds import DDSKernel, residual_scales
+from bayesdag.baselines.dds import DDSContext, DDSKernel, residual_scales
 from bayesdag.baselines.likelihood import GradientContext, gradient_context, log_likelihood
 from bayesdag.data import Dataset
 from bayesdag.errors import InputError
@@ -43,13 +43,16 @@ class DDS:
         regularisation: weight of the divergence from that prior, per row.
         batch_size: rows per step.
         num_draws: Monte-Carlo graphs per step.
+        held_out: share of the rows that are not learned from, but say when to stop.
+        patience: passes through the rows without a lower loss on held-out rows until learning
+            stops; what was learned by the best pass is used. None: all steps, all rows.
 
     References:
         Charpentier, Kibler, Günnemann: Differentiable DAG sampling. ICLR 2022.
     """
 
     PRESETS: ClassVar[dict[str, "DDS"]]
-    supported_constraints = frozenset({"forbidden"})
+    supported_constraints = frozenset({"forbidden", "environments"})
     supports_interventions = True
     exact_dependence = ExactDependence.REFUSED
 
@@ -63,11 +66,17 @@ class DDS:
     regularisation: float = 0.01
     batch_size: int = 64
     num_draws: int = 4
+    held_out: float = 0.2
+    patience: int | None = 50
 
     def __post_init__(self) -> None:
         for name in ("num_samples", "num_steps", "batch_size", "num_draws"):
             if getattr(self, name) < 1:
                 raise InputError(f"{name} is {getattr(self, name)}; it must be 1 or more")
+        if self.patience is not None and self.patience < 1:
+            raise InputError(f"patience is {self.patience}; it must be 1 or more, or None")
+        if not 0 < self.held_out < 1:
+            raise InputError(f"held_out is {self.held_out:g}; it must be between 0 and 1")
         if not isinstance(self.mechanism, MLP):
             raise InputError("dds learns masked networks: its mechanism is 'mlp'")
         if not 0 < self.edge_probability < 1:
@@ -86,11 +95,13 @@ class DDS:
         """Graphs drawn from the fitted posterior, with the functions that were learned."""
         key_start, key_run, key_draws = jax.random.split(key, 3)
         context = gradient_context(data, knowledge, self.mechanism)
-        kernel = self._kernel
+        split = self._split(jax.random.fold_in(key, 3), context)
+        kernel = self._kernel(split.train.x.shape[0])
         schedule = loop.Schedule(self.num_steps - 1, 1, 1)
         state = kernel.start(key_start, data.num_variables)
-        done = loop.run(key_run, kernel, state, context, schedule, recorder_of(monitor))
+        done = loop.run(key_run, kernel, state, split, schedule, recorder_of(monitor))
         learned = jax.tree.map(lambda leaf: leaf[0], done.draws)
+        stopped = self.patience is not None and int(done.state.num_worse) >= self.patience
         keys = jnp.stack([jax.random.fold_in(key_draws, k) for k in range(self.num_samples)])
         found = _draws(kernel, keys, learned, context)
         drawn, log_scale, log_joint = (np.asarray(part) for part in found)
@@ -106,11 +117,19 @@ class DDS:
             {"mechanism": functions, "noise": {"log_scale": log_scale[None]}},
             data,
             log_joint=log_joint[None],
-            provenance=self._words(),
+            provenance=self._words(stopped),
         )
 
-    @property
-    def _kernel(self) -> DDSKernel:
+    def _split(self, key: Key, context: GradientContext) -> DDSContext:
+        """Rows to learn from and rows held out; without patience all are learned from."""
+        num_rows = context.x.shape[0]
+        num = 0 if self.patience is None else max(1, round(self.held_out * num_rows))
+        order = jax.random.permutation(key, num_rows)
+        held, rest = order[:num], order[num:]
+        train = context._replace(x=context.x[rest], observed=context.observed[rest])
+        return DDSContext(train, context.x[held], context.observed[held])
+
+    def _kernel(self, num_rows: int) -> DDSKernel:
         return DDSKernel(
             mechanism=self.mechanism,
             sinkhorn=self.sinkhorn,
@@ -120,10 +139,14 @@ class DDS:
             batch_size=self.batch_size,
             num_draws=self.num_draws,
             learning_rate=self.learning_rate,
+            patience=self.patience,
+            check_every=-(-num_rows // self.batch_size),
+            num_check_draws=4 * self.num_draws,
         )
 
-    def _words(self) -> PlainData:
+    def _words(self, stopped: bool) -> PlainData:
         order = "Gumbel-Top-k" if self.sinkhorn is None else "Gumbel-Sinkhorn"
+        end = "stopped early, by held-out rows" if stopped else f"ran all of {self.num_steps} steps"
         return {
             "model": "neural functions (a point estimate), Gaussian noise of one scale in the "
             "objective; scales of the draws from their residuals",
@@ -133,7 +156,8 @@ class DDS:
             "independent": True,
             "notes": [
                 "baseline: a published method to compare with; graphs are uncertain, functions "
-                "are not; log_joint is a log likelihood"
+                "are not; log_joint is a log likelihood",
+                f"learning {end}",
             ],
         }
 

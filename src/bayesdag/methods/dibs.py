@@ -9,10 +9,16 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, Int8
 
-from bayesdag.baselines.dibs import SteinKernel, log_param_prior, scores
+from bayesdag.baselines.dibs import (
+    MarginalContext,
+    MarginalSteinKernel,
+    SteinKernel,
+    log_param_prior,
+)
+from bayesdag.baselines.embeddings import GraphEmbedding, limit_graphs
+from bayesdag.baselines.evidence import evidence_tables
 from bayesdag.baselines.likelihood import (
     GradientContext,
-    confined,
     gradient_context,
     log_likelihood,
     with_intercept,
@@ -25,12 +31,14 @@ from bayesdag.model.mechanisms.linear import Linear
 from bayesdag.model.mechanisms.mlp import MLP
 from bayesdag.model.noises.gaussian import Gaussian
 from bayesdag.model.parameter_priors import structure_energy
+from bayesdag.model.priors._contexts import GivenContexts
 from bayesdag.model.priors.erdos_renyi import ErdosRenyi
 from bayesdag.model.priors.scale_free import ScaleFree
 from bayesdag.model.scm import SCM
 from bayesdag.posterior import Posterior, from_draws
 from bayesdag.runs import loop
 from bayesdag.runs.checkpoint import recorder_of
+from bayesdag.scores.bge import BGe
 from bayesdag.types import (
     Array,
     Duration,
@@ -48,7 +56,7 @@ MIN_ROWS = 10
 
 @dataclass(frozen=True)
 class DiBS:
-    """Particles of graph embeddings and functions, moved by Stein's gradient (joint DiBS).
+    """Particles of graph embeddings and functions, moved by Stein's gradient.
 
     Cycles become improbable as the run goes on, but are not excluded: particles that end in a
     graph with a cycle are counted, reported and left out. Noise variances are inferred, too.
@@ -64,6 +72,11 @@ class DiBS:
         temperature: of the Gumbel-softmax graphs.
         num_graphs: Monte-Carlo graphs per particle and step.
         num_acyclicity_graphs: likewise, to count cycles.
+        batch_size: rows that networks see in a step; None: all. Linear functions see all.
+        score: integrates functions out, so that graphs alone are moved (marginal DiBS); None:
+            functions are moved with them. Gradients are then those of score functions.
+        score_function: whether the gradient in graphs is estimated by score functions for
+            joint DiBS, too, and not through Gumbel-softmax graphs.
         latent_size: length of an embedding; None: the number of variables.
         latent_bandwidth: of the kernel between embeddings.
         param_bandwidth: of the kernel between functions.
@@ -76,7 +89,7 @@ class DiBS:
     """
 
     PRESETS: ClassVar[dict[str, "DiBS"]]
-    supported_constraints = frozenset({"required", "forbidden", "beliefs"})
+    supported_constraints = frozenset({"required", "forbidden", "beliefs", "environments"})
     supports_interventions = True
     exact_dependence = ExactDependence.REFUSED
 
@@ -90,6 +103,9 @@ class DiBS:
     temperature: float = 1.0
     num_graphs: int = 128
     num_acyclicity_graphs: int = 32
+    batch_size: int | None = None
+    score: BGe | None = None
+    score_function: bool = False
     latent_size: int | None = None
     latent_bandwidth: float = 5.0
     param_bandwidth: float = 500.0
@@ -100,6 +116,12 @@ class DiBS:
         for name in ("num_particles", "num_steps", "num_graphs", "num_acyclicity_graphs"):
             if getattr(self, name) < 1:
                 raise InputError(f"{name} is {getattr(self, name)}; it must be 1 or more")
+        if self.batch_size is not None and self.batch_size < 1:
+            raise InputError(f"batch_size is {self.batch_size}; it must be 1 or more, or None")
+        if self.score is not None and not isinstance(self.score, BGe):
+            raise InputError("dibs integrates functions out by the score 'bge' alone; choose it")
+        if self.score is not None and not isinstance(self.mechanism, Linear):
+            raise InputError("dibs with a score has linear functions; leave `mechanism` as it is")
         if not isinstance(self.mechanism, Linear | MLP):
             raise InputError(
                 "dibs moves graphs by gradients in their entries, which only the mechanisms "
@@ -114,6 +136,7 @@ class DiBS:
     def expected_duration(self, num_rows: int, num_variables: int) -> Duration:
         """In proportion to steps, particles, graphs, and the cost of one likelihood."""
         linear = isinstance(self.mechanism, Linear)
+        num_rows = min(num_rows, self.batch_size or num_rows)
         one = 3.3e-9 * num_variables**3 if linear else 4.7e-9 * num_rows * num_variables**2
         seconds = one * self.num_steps * self.num_particles * self.num_graphs
         return Duration(seconds, ("fewer Monte-Carlo graphs (num_graphs)", "fewer num_steps"))
@@ -123,49 +146,89 @@ class DiBS:
     ) -> Posterior:
         """The particles that ended in a DAG."""
         key_start, key_run = jax.random.split(key)
-        context = gradient_context(data, knowledge, self.mechanism)
-        kernel = self._kernel
+        key_functions = jax.random.fold_in(key, 2)
+        prior = GivenContexts(self.prior, knowledge.num_contexts)
+        embedding = self._embedding(prior)
+        known = gradient_context(data, knowledge, self._inner)
+        if self.score is None:
+            kernel, context = self._kernel(embedding), known
+        else:
+            tables = evidence_tables(self.score, self.score.prepare(data))
+            kernel, context = self._marginal_kernel(embedding), MarginalContext(known, tables)
         state = kernel.start(key_start, data.num_variables)
         schedule = loop.Schedule(self.num_steps - 1, 1, 1)
         done = loop.run(key_run, kernel, state, context, schedule, recorder_of(monitor))
-        latent, params = (done.draws[name] for name in ("latent", "params"))
-        latent, params = jax.tree.map(lambda leaf: np.asarray(leaf[0]), (latent, params))
-        graphs = _graphs(latent, context)
+        ended = jax.tree.map(lambda leaf: np.asarray(leaf[0]), done.draws)
+        graphs = np.asarray(limit_graphs(jnp.asarray(ended["latent"]), known)).astype(np.int8)
         kept = np.flatnonzero(is_acyclic(graphs))
         if not len(kept):
             raise DivergenceError(
                 f"all of the {self.num_particles} particles of dibs ended in graphs with "
                 "cycles; use more steps (num_steps) or a larger beta"
             )
-        graphs, params = graphs[kept], jax.tree.map(lambda leaf: leaf[kept], params)
-        joint = _log_joint(self._inner, self.prior, graphs.astype(np.float32), params, context)
-        log_joint = np.asarray(joint, dtype=float)
+        graphs = graphs[kept]
+        if self.score is None:
+            params = jax.tree.map(lambda leaf: leaf[kept], ended["params"])
+            found = self._functions(graphs, params, data, prior, known)
+        else:
+            found = _integrated(key_functions, self.score, graphs, data, prior, known)
+        model, params, log_joint = found
         weights = np.exp(log_joint - log_joint.max())[None] if self.weighted else None
         return from_draws(
             graphs[None],
-            SCM(self._stored, Gaussian(), data.scaling),
-            jax.tree.map(lambda leaf: leaf[None], self._stored_params(params, graphs, data)),
+            model,
+            jax.tree.map(lambda leaf: leaf[None], params),
             data,
             log_joint=log_joint[None],
             weights=weights,
             provenance=self._words(len(kept)),
         )
 
-    @property
-    def _kernel(self) -> SteinKernel:
-        return SteinKernel(
-            mechanism=self._inner,
-            prior=self.prior,
-            num_particles=self.num_particles,
-            latent_size=self.latent_size,
+    def _functions(
+        self,
+        graphs: Int8[np.ndarray, "s d d"],
+        params: Params,
+        data: Dataset,
+        prior: StructurePrior,
+        context: GradientContext,
+    ) -> tuple[SCM, Params, Float[np.ndarray, " s"]]:
+        """Model, functions and log joint density of particles that carry functions."""
+        given = graphs.astype(np.float32)
+        log_joint = _log_joint(self._inner, prior, given, params, context)
+        model = SCM(self._stored, Gaussian(), data.scaling)
+        stored = self._stored_params(params, graphs, data)
+        return model, stored, np.asarray(log_joint, dtype=float)
+
+    def _embedding(self, prior: StructurePrior) -> GraphEmbedding:
+        return GraphEmbedding(
+            prior=prior,
+            size=self.latent_size,
             alpha=self.alpha,
             beta=self.beta,
             temperature=self.temperature,
-            num_graphs=self.num_graphs,
             num_acyclicity_graphs=self.num_acyclicity_graphs,
+        )
+
+    def _kernel(self, embedding: GraphEmbedding) -> SteinKernel:
+        return SteinKernel(
+            mechanism=self._inner,
+            embedding=embedding,
+            num_particles=self.num_particles,
+            num_graphs=self.num_graphs,
+            batch_size=self.batch_size,
+            score_function=self.score_function,
             latent_bandwidth=self.latent_bandwidth,
             param_bandwidth=self.param_bandwidth,
             noise_bandwidth=self.noise_bandwidth,
+            learning_rate=self.learning_rate,
+        )
+
+    def _marginal_kernel(self, embedding: GraphEmbedding) -> MarginalSteinKernel:
+        return MarginalSteinKernel(
+            embedding=embedding,
+            num_particles=self.num_particles,
+            num_graphs=self.num_graphs,
+            latent_bandwidth=self.latent_bandwidth,
             learning_rate=self.learning_rate,
         )
 
@@ -186,14 +249,22 @@ class DiBS:
         weights = params["mechanism"]["weights"]
         return {"mechanism": with_intercept(weights, graphs, data), "noise": params["noise"]}
 
+    @property
+    def _model_in_words(self) -> str:
+        if self.score is not None:
+            return f"linear functions with Gaussian noise, integrated out: {self.score.describe()}"
+        functions = "linear" if isinstance(self.mechanism, Linear) else "neural"
+        return (
+            f"{functions} functions with standard normal weights, Gaussian noise, σ² inverse gamma"
+        )
+
     def _words(self, num_kept: int) -> PlainData:
         lost = self.num_particles - num_kept
         notes = [f"{lost} of {self.num_particles} particles ended in graphs with cycles, left out"]
         if self.weighted:
             notes.append("particles count by their joint density (DiBS+)")
-        functions = "linear functions" if isinstance(self.mechanism, Linear) else "neural functions"
         return {
-            "model": f"{functions} with standard normal weights, Gaussian noise, σ² inverse gamma",
+            "model": self._model_in_words,
             "prior": self.prior.describe(),
             "temperature": 1.0,
             "num_cyclic": lost,
@@ -213,23 +284,36 @@ def _log_joint(
 
     def one(graph: Array, params: Params) -> Array:
         likelihood = log_likelihood(mechanism, params, graph, context)
-        functions = log_param_prior(mechanism, params, graph)
-        beliefs = (context.log_odds * graph).sum()
-        return likelihood + functions + beliefs - structure_energy(graph, prior)
+        return likelihood + log_param_prior(mechanism, params, graph)
 
-    return jax.vmap(one)(graphs, params)
+    return jax.vmap(one)(graphs, params) + _log_graph_prior(prior, graphs, context)
 
 
-def _graphs(
-    latent: Float[np.ndarray, "m 2 d k"], context: GradientContext
-) -> Int8[np.ndarray, "m d d"]:
-    """Edges more probable than not, in the limit of large α."""
+def _integrated(
+    key: Key,
+    score: BGe,
+    graphs: Int8[np.ndarray, "s d d"],
+    data: Dataset,
+    prior: StructurePrior,
+    context: GradientContext,
+) -> tuple[SCM, Params, Float[np.ndarray, " s"]]:
+    """Model, functions drawn given each graph, and the log posterior of graphs by evidence."""
+    stats = score.prepare(data)
+    parents = np.swapaxes(graphs != 0, 1, 2)
+    local = [score.log_evidence(stats, j, parents[:, j]) for j in range(data.num_variables)]
+    log_prior = _log_graph_prior(prior, graphs.astype(np.float32), context)
+    log_joint = np.sum(local, axis=0) + np.asarray(log_prior, dtype=float)
+    return score.scm(data), score.draw(key, stats, graphs), log_joint
 
-    def one(latent: Array) -> Array:
-        edges = (scores(latent) > 0).astype(jnp.float32)
-        return confined(edges * (1 - jnp.eye(len(edges))), context)
 
-    return np.asarray(jax.vmap(one)(jnp.asarray(latent))).astype(np.int8)
+@partial(jax.jit, static_argnums=0)
+def _log_graph_prior(
+    prior: StructurePrior, graphs: Float[Array, "s d d"], context: GradientContext
+) -> Float[Array, " s"]:
+    def one(graph: Array) -> Array:
+        return (context.log_odds * graph).sum() - structure_energy(graph, prior)
+
+    return jax.vmap(one)(graphs)
 
 
 def _published(alpha: float, latent: float, theta: float, sigma: float, **more: Any) -> DiBS:
@@ -250,6 +334,7 @@ _NEURAL: dict[str, Any] = {"mechanism": MLP()}
 _SCALE_FREE: dict[str, Any] = {"prior": ScaleFree()}
 DiBS.PRESETS = {
     "quick": DiBS(num_steps=300, num_graphs=32, num_acyclicity_graphs=8, learning_rate=0.02),
+    "marginal": DiBS(score=BGe(), latent_bandwidth=20.0, alpha=0.2),
     "mlp": DiBS(num_graphs=8, num_acyclicity_graphs=8, num_steps=2000, **_NEURAL),
     "paper-linear-er5": _published(0.02, 5.0, 1000.0, 1.0),
     "paper-linear-sf5": _published(0.02, 15.0, 500.0, 1.0, **_SCALE_FREE),

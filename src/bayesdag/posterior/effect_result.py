@@ -11,6 +11,7 @@ from bayesdag.posterior.libraries import DataFrame, data_frame
 from bayesdag.posterior.notebook import NotebookView
 from bayesdag.types import PlainData, Weights
 
+LEAST_FREEDOM = 1e-12  # of a variance: what is below is one draw with all the weight
 FEWEST_REPLICATED = 0.2
 
 
@@ -132,14 +133,8 @@ class Effect(NotebookView):
         prob_path = self._mass(path)
         if not prob_path > 0:
             return VarianceSplit(0.0, 0.0, 1.0)
-        within: list[float] = []
-        mass: list[float] = []
-        for number in np.unique(self.structure[path]):
-            members = (self.structure == number) & (self.weights > 0)
-            if members.sum() > 1:
-                within.append(self._unbiased(self.draws[members], self.weights[members]))
-                mass.append(self._mass(members))
-        replicated = sum(mass) / prob_path
+        within, mass = self._within()
+        replicated = float(mass.sum()) / prob_path
         if replicated < FEWEST_REPLICATED:
             return VarianceSplit(float("nan"), float("nan"), replicated)
         parametric = min(prob_path * float(np.average(within, weights=mass)), total)
@@ -212,13 +207,29 @@ class Effect(NotebookView):
         mass = np.bincount(index, weights)
         return mass, np.bincount(index, weights * self.draws[path]) / mass
 
+    def _within(self) -> tuple[np.ndarray, np.ndarray]:
+        """Unbiased variance and mass of every structure with an effect, of more than one draw."""
+        path = (self.structure >= 0) & (self.weights > 0)
+        mass, means = self._structures()
+        _, index, count = np.unique(self.structure[path], return_inverse=True, return_counts=True)
+        share = self.weights[path] / mass[index]
+        square = np.bincount(index, share * (self.draws[path] - means[index]) ** 2)
+        freedom = 1 - np.bincount(index, share**2)
+        positive = freedom > LEAST_FREEDOM
+        within = np.where(positive, square / np.where(positive, freedom, 1.0), 0.0)
+        return within[count > 1], mass[count > 1]
+
     @staticmethod
     def _unbiased(values: np.ndarray, weights: np.ndarray) -> float:
         """Weighted variance with Bessel's correction, for weights that are not counts."""
         share = weights / weights.sum()
         mean = (share * values).sum()
         freedom = 1 - (share**2).sum()
-        return float((share * (values - mean) ** 2).sum() / freedom) if freedom > 1e-12 else 0.0
+        return (
+            float((share * (values - mean) ** 2).sum() / freedom)
+            if freedom > LEAST_FREEDOM
+            else 0.0
+        )
 
 
 @dataclass(frozen=True)

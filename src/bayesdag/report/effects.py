@@ -74,29 +74,28 @@ def _view(found: Effect, node: dict[str, int]) -> dict[str, Any]:
     path = found.structure >= 0
     draws, weights = found.draws[path], found.weights[path]
     counts, ends = _histogram(draws, weights)
-    numbers = found.summary()
+    interval = found.hdi()
     return {
         "cause": node[found.cause],
         "outcome": node[found.outcome],
         "values": short(found.values),
         "mean": short([found.mean])[0],
         "sd": short([found.sd])[0],
-        "hdi": short([numbers["hdi_low"], numbers["hdi_high"]]),
+        "hdi": short(interval),
         "positive": round(found.prob_positive, 4),
         "negative": round(found.prob_negative, 4),
         "no_path": round(found.prob_no_path, 4),
         "sign_flips": round(found.sign_flips, 4),
         "structural": short([found.variance.structural_fraction])[0],
-        "words": printable(in_words(found)),
+        "words": printable(in_words(found, interval)),
         "counts": short(counts, 3),
         "ends": short(ends, 5),
     }
 
 
-def in_words(found: Effect) -> str:
-    """An effect as a sentence."""
+def in_words(found: Effect, ends: tuple[float, float]) -> str:
+    """An effect with its 95 % interval as a sentence."""
     low, high = found.values
-    ends = found.hdi()
     direction = "raises" if found.mean > 0 else "lowers" if found.mean < 0 else "does not change"
     size = f" by {abs(found.mean):.3g}" if found.mean else ""
     return (

@@ -133,6 +133,18 @@ class BGe:
             result[which] -= np.asarray(_shape(stats, entry, size))[:, None] * np.log(rest)
         return result
 
+    def by_family_size(
+        self, stats: BGeStats
+    ) -> tuple[Float[np.ndarray, "g d"], Float[np.ndarray, "g d"]]:
+        """What the log evidence takes from the number of parents: a constant, and an exponent.
+
+        The exponent is that of the square root of R_{i|S}, what parents leave unexplained.
+        """
+        groups, sizes = range(len(stats.num_rows)), range(stats.mean.shape[1])
+        constants = [[self._constant(stats, g, p) for p in sizes] for g in groups]
+        exponents = [[2 * float(_shape(stats, g, p)) for p in sizes] for g in groups]
+        return np.array(constants), np.array(exponents)
+
     def scm(self, data: Dataset) -> SCM:
         """Linear mechanisms with Gaussian noise."""
         return SCM(Linear(), Gaussian(), data.scaling)

@@ -1,8 +1,8 @@
 """Runs one opponent on one data set, in an interpreter of its own that has it installed.
 
-Started by the suites `linear` and `rivals`: reads `x` from an .npz file and writes edge
-probabilities and, where there are draws or one DAG, graphs. The package under test does not depend
-on any of these libraries; each runs with its own defaults unless a setting is given.
+Started by suites (`linear`, `rivals`, `published_settings`): reads `x` from an .npz file and
+writes edge probabilities and, where there are draws or one DAG, graphs. The package under test does
+not depend on any of these libraries; each runs with its own defaults unless a setting is given.
 """
 
 import importlib
@@ -121,6 +121,27 @@ def sdcd(x: np.ndarray, settings: dict) -> dict:
     return single(np.asarray(model.get_adjacency_matrix(threshold=True)))
 
 
+def dibs_lib(x: np.ndarray, settings: dict) -> dict:
+    """Joint DiBS of its authors, linear functions; draws with cycles are left out."""
+    import jax
+    from dibs.inference import JointDiBS
+    from dibs.models import ErdosReniDAGDistribution, LinearGaussian
+
+    d = x.shape[1]
+    prior = ErdosReniDAGDistribution(n_vars=d, n_edges_per_node=2)
+    model = LinearGaussian(n_vars=d, obs_noise=float(settings["variance"]))
+    sampler = JointDiBS(x=x, interv_mask=None, graph_model=prior, likelihood_model=model)
+    drawn, _ = sampler.sample(
+        key=jax.random.PRNGKey(0),
+        n_particles=int(settings["particles"]),
+        steps=int(settings["steps"]),
+    )
+    graphs = np.asarray(drawn).astype(np.int8)
+    powers = [np.linalg.matrix_power(graph.astype(float), d).any() for graph in graphs]
+    graphs = graphs[~np.array(powers)]
+    return {"graphs": graphs, "edge": graphs.mean(axis=0)}
+
+
 def marked(marks: np.ndarray) -> dict:
     """A class in causal-learn's marks; undirected edges half and half.
 
@@ -148,6 +169,7 @@ MODULES = {
     "notears_mlp": "castle.algorithms",
     "gran_dag": "castle.algorithms",
     "sdcd": "sdcd.models",
+    "dibs_lib": "dibs.inference",
 }
 PROGRAMS = {
     "gadget": gadget,
@@ -159,6 +181,7 @@ PROGRAMS = {
     "notears_mlp": notears_mlp,
     "gran_dag": gran_dag,
     "sdcd": sdcd,
+    "dibs_lib": dibs_lib,
 }
 
 

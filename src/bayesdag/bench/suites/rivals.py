@@ -2,7 +2,8 @@
 
 from bayesdag.bench.fits import FitRunner, with_baselines
 from bayesdag.bench.runners import Call, Opponent
-from bayesdag.bench.suite import BASELINES, Part, Size, Suite, Table, Trial, trials
+from bayesdag.bench.score_matching import ScoreMatching
+from bayesdag.bench.suite import BASELINES, Part, Runner, Size, Suite, Table, Trial, trials
 from bayesdag.datasets.synthetic import Synthetic
 from bayesdag.methods.bayesdag import BayesDAG
 from bayesdag.methods.bcd import BCD
@@ -38,8 +39,16 @@ SYSTEMS: dict[str, PlainData] = {
         "auto": "auto",
     },
 }
+# Times on an accelerator: 50 variables, the settings of 20.
+ON_DEVICE = {
+    "dibs": DiBS(),
+    "dibs, networks": DiBS(mechanism=MLP()),
+    "dibs, marginal": DiBS.PRESETS["marginal"],
+    "bcd": BCD(),
+    "dds": DDS(),
+}
 NEURAL_DIBS = {"quick": {}, "paper": {"dibs, networks": DiBS(mechanism=MLP())}}
-OPPONENTS = {
+OPPONENTS: dict[str, Runner] = {
     "GES (causal-learn)": Opponent("ges", {"penalty": 1.0}),
     "BOSS (causal-learn)": Opponent("boss", {"penalty": 0.5}),
     "GRaSP (causal-learn)": Opponent("grasp", {"penalty": 0.5}),
@@ -48,6 +57,8 @@ OPPONENTS = {
     "NOTEARS-MLP (gcastle)": Opponent("notears_mlp", {}),
     "GraN-DAG (gcastle)": Opponent("gran_dag", {}),
     "SDCD (sdcd)": Opponent("sdcd", {}),
+    "SCORE": ScoreMatching("score"),
+    "NoGAM": ScoreMatching("nogam"),
 }
 # The comparison with exact posteriors: five variables, 500 rows.
 SMALL = Synthetic(
@@ -78,6 +89,9 @@ def build(size: Size) -> Suite:
     """The suite of this size."""
     reference = {"": Exact()}
     distances = {name: FitRunner(m, reference) for name, m in SYSTEMS[size].items()}
+    if size == "paper":
+        distances["dibs, marginal"] = FitRunner(DiBS.PRESETS["marginal"], reference)
+        distances["bcd, flow"] = FitRunner(BCD.PRESETS["flow"], reference)
     num = NUM_DATASETS[size]
     return Suite(
         title="The published comparison, and what people use",
@@ -85,12 +99,18 @@ def build(size: Size) -> Suite:
         "graph or class; they run in an interpreter of their own and give up after "
         f"{PATIENCE:.0f} s.",
         parts=(
-            Part("compared", _made(size), with_baselines(SYSTEMS[size] | NEURAL_DIBS[size])),
-            Part("opponents", _made(size), OPPONENTS, limit=PATIENCE, fresh=True),
+            Part(
+                "compared",
+                _made(size),
+                with_baselines(SYSTEMS[size] | NEURAL_DIBS[size], score_truth=False),
+                interleaved=True,
+            ),
+            Part("opponents", _made(size), OPPONENTS, limit=PATIENCE, fresh=True, interleaved=True),
             Part("exact", tuple(trials({}, SMALL, _seeds(num))), distances),
             Part("sinkhorn", tuple(Trial({}, seed, None) for seed in _seeds(4 * num)), SWEEPS),
             Part("particles", (Trial({}, FIRST_SEED, None),), _particles(size)),
             Part("chains", tuple(trials({}, SMALL, _seeds(1))), _chains(size)),
+            Part("device", _large(size), _on_device(size), limit=1200.0),
         ),
         tables=_tables(),
     )
@@ -101,19 +121,38 @@ def _seeds(num: int) -> range:
 
 
 def _made(size: Size) -> tuple[Trial, ...]:
-    found = []
-    for kind, mechanism in KINDS.items():
-        for d in SIZES[size]:
-            made = Synthetic(
+    """Data sets, all kinds and sizes of one seed before the next."""
+    return tuple(
+        Trial(
+            {"functions": kind, "d": d},
+            seed,
+            Synthetic(
                 num_variables=d,
                 edges_per_node=1,
                 mechanism=mechanism,
                 num_train=1000,
                 num_test=0,
                 scaling="standardised",
-            )
-            found += trials({"functions": kind, "d": d}, made, _seeds(NUM_DATASETS[size]))
-    return tuple(found)
+            ),
+        )
+        for d in SIZES[size]
+        for seed in _seeds(NUM_DATASETS[size])
+        for kind, mechanism in KINDS.items()
+    )
+
+
+def _large(size: Size) -> tuple[Trial, ...]:
+    """One data set for times on an accelerator."""
+    d = {"quick": 5, "paper": 50}[size]
+    made = Synthetic(
+        num_variables=d, edges_per_node=1, num_train=1000, num_test=0, scaling="standardised"
+    )
+    return tuple(trials({"d": d}, made, _seeds(1)))
+
+
+def _on_device(size: Size) -> dict[str, FitRunner]:
+    methods = SYSTEMS[size] if size == "quick" else ON_DEVICE
+    return {name: FitRunner(method, score_truth=False) for name, method in methods.items()}
 
 
 def _particles(size: Size) -> dict[str, Call]:
@@ -153,6 +192,13 @@ def _tables() -> tuple[Table, ...]:
             ("method",),
             {"MMD": "mmd .4g", "largest edge error": "edge_error .3f", "wall s": "seconds .1f"},
             parts=("exact",),
+            without=BASELINES,
+        ),
+        Table(
+            "Times by device, networks as functions, 1000 rows",
+            ("d", "device", "method"),
+            {"wall s": "seconds .0f", "GB": "memory_gb .2f", "E-SHD": "expected_shd .1f"},
+            parts=("device",),
             without=BASELINES,
         ),
         Table(

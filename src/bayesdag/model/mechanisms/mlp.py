@@ -58,6 +58,23 @@ class MLP:
         hidden = jnp.swapaxes(first.reshape(-1, d, width), 0, 1)
         return jax.vmap(self._rest)(params, hidden).T
 
+    def under_graphs(
+        self, params: Params, x: Rows, graphs: Float[Array, "g d d"]
+    ) -> Float[Array, "g n d"]:
+        """Means of all variables under many graphs, functions being the same.
+
+        What an input contributes to a hidden unit does not depend on the graph: with these
+        products formed once, first layers of all graphs are one matrix product per variable.
+        That pays if there are more graphs than inputs.
+        """
+        num, d, width = graphs.shape[0], x.shape[1], self.width
+        if num <= d:
+            return jax.vmap(lambda graph: self(params, x, graph))(graphs)
+        inputs = jnp.einsum("ni,jih->jinh", x, params["first"]).reshape(d, d, -1)
+        first = jnp.einsum("gij,jik->jgk", graphs, inputs).reshape(d, -1, width)
+        means = jax.vmap(self._rest)(params, first)
+        return jnp.moveaxis(means.reshape(d, num, -1), 0, -1)
+
     def node(
         self, params: Params, x: Rows, parents: Shaped[Array, " d"], i: Array
     ) -> Float[Array, " n"]:

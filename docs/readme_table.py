@@ -1,0 +1,73 @@
+"""Writes the table of rivals in README.md from stored cells: `python docs/readme_table.py`."""
+
+import sys
+from collections import defaultdict
+from pathlib import Path
+
+import numpy as np
+
+from bayesdag.bench import Cell, Store
+
+ROOT = Path(__file__).parents[1]
+CELLS = ROOT / "experiments/results/rivals"
+NUM_VARIABLES = 10
+COLUMNS = (
+    ("expected_shd", "nonlinear", "E-SHD, nonlinear"),
+    ("expected_cpdag_shd", "nonlinear", "CPDAG-SHD, nonlinear"),
+    ("expected_cpdag_shd", "linear", "CPDAG-SHD, linear"),
+)
+BEGIN, END = "<!-- rivals: written by docs/readme_table.py -->", "<!-- end of rivals -->"
+BASELINES = ("random_order", "sort_variance", "sort_r2")  # the empty graph stands for them
+
+
+def written(text: str, cells: list[Cell]) -> str:
+    """README with the table of these cells between its marks."""
+    before, rest = text.split(BEGIN)
+    _, after = rest.split(END)
+    return f"{before}{BEGIN}\n{table(cells)}\n{END}{after}"
+
+
+def table(cells: list[Cell]) -> str:
+    """Distances from the truth and CPU seconds of every method, best on nonlinear rows first."""
+    found: dict[tuple[str, str], list[Cell]] = defaultdict(list)
+    for cell in cells:
+        if cell.setting.get("d") == NUM_VARIABLES and cell.status == "done":
+            found[cell.method, cell.setting["functions"]].append(cell)
+    found = {key: _common(key, found) for key in list(found)}
+    found = defaultdict(list, found)
+    methods = sorted({name for name, _ in found} - set(BASELINES))
+    rows = [
+        (name, *(_mean(found[name, kind], what) for what, kind, _ in COLUMNS)) for name in methods
+    ]
+    rows.sort(key=lambda row: (np.isnan(row[2]), row[2]))
+    head = ["method", *(title for *_, title in COLUMNS), "CPU s", "data sets"]
+    lines = [head, ["---"] * len(head)]
+    for name, *distances in rows:
+        own = [cell for _, kind, _ in COLUMNS[1:] for cell in found[name, kind]]
+        cpu = np.mean([cell.measures["cpu"] for cell in own])
+        shown = ["–" if np.isnan(x) else f"{x:.1f}" for x in distances]
+        lines.append([name, *shown, f"{cpu:.2g}", str(len(own))])
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def _common(key: tuple[str, str], found: dict[tuple[str, str], list[Cell]]) -> list[Cell]:
+    """Cells of data sets that all methods with such functions have: others compare nothing."""
+    seeds = [{c.seed for c in cells} for (_, kind), cells in found.items() if kind == key[1]]
+    return [cell for cell in found[key] if cell.seed in set.intersection(*seeds)]
+
+
+def _mean(cells: list[Cell], measure: str) -> float:
+    """Mean of a measure; those that return one class have no distance between graphs."""
+    values = [cell.measures[measure] for cell in cells if measure in cell.measures]
+    return float(np.mean(values)) if values else float("nan")
+
+
+def main() -> None:
+    """Read the cells and write the table."""
+    path = ROOT / "README.md"
+    text = path.read_text(encoding="utf-8")
+    path.write_text(written(text, Store(CELLS).read()), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

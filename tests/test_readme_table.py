@@ -1,0 +1,52 @@
+"""The table of rivals in README is that of the stored cells."""
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+from bayesdag.bench import Cell, Store
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture(scope="module")
+def page():
+    spec = importlib.util.spec_from_file_location("readme_table", ROOT / "docs/readme_table.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_readme_shows_what_is_stored(page):
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert page.written(text, Store(page.CELLS).read()) == text, "python docs/readme_table.py"
+
+
+def test_rivals_stand_beside_our_methods(page):
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    shown = text.split(page.BEGIN)[1].split(page.END)[0]
+    for name in ("auto", "cam", "dibs", "GES (causal-learn)", "SCORE", "empty"):
+        assert f"| {name} |" in shown
+
+
+def test_means_are_over_data_sets_and_classes_have_no_distance_between_graphs(page):
+    def cell(method, seed, **measures):
+        setting = {"functions": "nonlinear", "d": 10}
+        return Cell("x", setting, method, seed, measures=measures | {"cpu": 2.0})
+
+    cells = [
+        cell("ours", 0, expected_shd=1.0, expected_cpdag_shd=3.0),
+        cell("ours", 1, expected_shd=2.0, expected_cpdag_shd=4.0),
+        cell("class", 0, expected_cpdag_shd=1.0),
+    ]
+    _, _, first, second = page.table(cells).splitlines()
+    assert first == "| class | – | 1.0 | – | 2 | 1 |"
+    assert second == "| ours | 1.0 | 3.0 | – | 2 | 1 |"  # seed 1 has one method only
+    _, _, first, second = page.table(
+        [*cells, cell("class", 1, expected_cpdag_shd=2.0)]
+    ).splitlines()
+    assert first == "| class | – | 1.5 | – | 2 | 2 |"
+    assert second == "| ours | 1.5 | 3.5 | – | 2 | 2 |"
