@@ -58,7 +58,7 @@ _LEAST_SIDE = 0.02  # fraction of the rows for which a side of a hidden unit is 
 
 
 class Folds(NamedTuple):
-    """Rows in random order, cut into folds; the last may be filled up with empty rows.
+    """Rows in random order, cut into folds, each of which may end in empty rows.
 
     Attributes:
         values: in engine units.
@@ -177,26 +177,34 @@ def fold(
     """The rows in random order, cut into folds; rows that repeat one another stay together.
 
     A bootstrap sample has many of them, and a row that was trained on predicts its copy. Empty
-    columns are added, so that few programs are compiled for tables of different widths.
+    rows and columns are added, so that few programs are compiled for tables of different sizes.
     """
     n, d = values.shape
     empty = -d % _COLUMNS
     _, which = np.unique(values, axis=0, return_inverse=True)
     which = which.reshape(-1)
     order = np.argsort(rng.permutation(which.max() + 1)[which], kind="stable")
-    size = -(-n // num_folds)
-    missing = num_folds * size - n
+    parts = np.array_split(order, num_folds)
+    size = _rounded(len(parts[0]))
 
-    def cut(table: np.ndarray) -> np.ndarray:
-        full = np.pad(table[order].astype(np.float32), ((0, missing), (0, empty)))
-        return full.reshape(num_folds, size, d + empty)
+    def cut(table: np.ndarray, missing: int = empty) -> np.ndarray:
+        filled = np.zeros((num_folds, size, table.shape[1] + missing), np.float32)
+        for fold, rows in zip(filled, parts, strict=True):
+            fold[: len(rows), : table.shape[1]] = table[rows]
+        return filled
 
-    shapes = np.pad(curves(values)[order], ((0, missing), (0, empty * NUM_CURVES)))
+    shapes = cut(curves(values), empty * NUM_CURVES).reshape(num_folds * size, -1)
     knots = np.pad(function_classes.knots_of(values), ((0, empty), (0, 0)))
     discrete = [len(np.unique(column)) <= max(_FEW_VALUES, _FEW_OF_ROWS * n) for column in values.T]
     discrete = np.pad(np.array(discrete, float), (0, empty))
     tables = (cut(values), cut(observed), shapes, knots, discrete)
     return Folds(*(jnp.asarray(table, jnp.float32) for table in tables))
+
+
+def _rounded(size: int) -> int:
+    """The next number with three binary digits and zeros: four sizes from each to its double."""
+    step = 1 << max(size.bit_length() - 3, 0)
+    return -(-size // step) * step
 
 
 def families(
