@@ -31,7 +31,7 @@ _SKEW, _DEGREES = np.array([*product(_SKEWS, _TAILS)]).T
 SHAPES = shape_of(_DEGREES, _SKEW, gammaln((_DEGREES + 1) / 2) - gammaln(_DEGREES / 2))
 _NUM_STEPS = 3  # of Fisher scoring, for each scale
 # Rows and steps with which all shapes are tried, and the number of those that are left.
-_FEW_ROWS, _FEW_STEPS, _NUM_KEPT = 512, 2, 4
+_FEW_ROWS, _FEW_STEPS, _NUM_KEPT = 512, 1, 4
 _LEAST_SCALE = 1e-3  # of a standardised variable; a better fit is rounding
 
 
@@ -54,10 +54,10 @@ def fit(
 ) -> ShapeFit:
     """The most likely of the first (or all) shapes, with its scale.
 
-    Few rows say which shapes are worth a closer look.
+    Few rows and one step say which shapes are worth a closer look.
     """
     shapes = jnp.arange(num_shapes or len(_SKEW))
-    if len(shapes) > _NUM_KEPT and len(residual) > _FEW_ROWS:
+    if len(shapes) > _NUM_KEPT:
         few = _fit_each(residual[:_FEW_ROWS], weight[:_FEW_ROWS], shapes, _FEW_STEPS).log_likelihood
         shapes = lax.top_k(few, _NUM_KEPT)[1]
     each = _fit_each(residual, weight, shapes)
