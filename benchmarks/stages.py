@@ -79,10 +79,10 @@ class Stages:
             if self._open:
                 self._open[-1][1][:] += spent
 
-    def compiled(self, event: str, seconds: float, **_: Any) -> None:
+    def compiled(self, event: str, duration_secs: float, **_: Any) -> None:
         """Seconds of compilation, told by JAX; they are part of the stage that waits."""
         if self._open and "compile" in event:
-            self.compiling[self._open[-1][0]] += seconds
+            self.compiling[self._open[-1][0]] += duration_secs
 
     def training(self, folds: Any, group: Any, *_: Any) -> str:
         """The stage that trains a batch, by the size of its families."""
