@@ -34,7 +34,7 @@ _INTERCEPT_PRECISION = 0.01
 _NUM_QUANTILES = 1000  # of a normal variable, by which the basis is made orthonormal
 
 
-class Moments(NamedTuple):
+class CurveMoments(NamedTuple):
     """Sums of squares and products of the basis, of the rows that count for each node.
 
     Columns are 1, the features of all variables, then the variables themselves.
@@ -100,17 +100,17 @@ class Additive:
             if not getattr(self, name) > 0:
                 raise InputError(f"{name} is {getattr(self, name):g}; it must be above 0")
 
-    def prepare(self, data: Dataset) -> Moments:
+    def prepare(self, data: Dataset) -> CurveMoments:
         """Sums over the rows that count for each node."""
         x = np.asarray(data.scaled, float)
         table = np.concatenate([np.ones((len(x), 1)), features(x).reshape(len(x), -1), x], axis=1)
         found = _sufficient_statistics.rows_of(table, data.observed)
         mean = found.mean * np.sqrt(found.num_rows)[:, None]
         products = found.scatter + mean[:, :, None] * mean[:, None, :]
-        return Moments(found.group, found.num_rows, products)
+        return CurveMoments(found.group, found.num_rows, products)
 
     def log_evidence(
-        self, stats: Moments, node: int, parents: ParentSets
+        self, stats: CurveMoments, node: int, parents: ParentSets
     ) -> Float[np.ndarray, " m"]:
         """log p(x_node | x_parents), for m parent sets."""
         result = np.empty(len(parents))
@@ -121,7 +121,7 @@ class Additive:
         return result
 
     def log_evidence_of_additions(
-        self, stats: Moments, nodes: Int[np.ndarray, " b"], parents: Bool[np.ndarray, "b d"]
+        self, stats: CurveMoments, nodes: Int[np.ndarray, " b"], parents: Bool[np.ndarray, "b d"]
     ) -> Float[np.ndarray, "b d"]:
         """The same with every further parent j, at the price of one set.
 
@@ -138,7 +138,7 @@ class Additive:
         """Additive splines with Gaussian noise."""
         return SCM(AdditiveSplines(num_knots=len(KNOTS)), Gaussian(), data.scaling)
 
-    def draw(self, key: Key, stats: Moments, graphs: Shaped[np.ndarray, "s d d"]) -> Params:
+    def draw(self, key: Key, stats: CurveMoments, graphs: Shaped[np.ndarray, "s d d"]) -> Params:
         """Exact posterior draws given each graph: lines or curves, σ², then the weights."""
         rng = generator(key)
         nodes, parents = _sufficient_statistics.of_graphs(graphs)
@@ -174,7 +174,11 @@ class Additive:
         return found.mean + np.sqrt(variance)[:, None] * step, 0.5 * np.log(variance)
 
     def _regression(
-        self, stats: Moments, node: Int[np.ndarray, " b"], members: Int[np.ndarray, "b p"], num: int
+        self,
+        stats: CurveMoments,
+        node: Int[np.ndarray, " b"],
+        members: Int[np.ndarray, "b p"],
+        num: int,
     ) -> _Regression:
         """The node on the first `num` features of its parents."""
         entry, columns, target = stats.group[node], stats.columns(members, num), stats.target(node)
@@ -201,7 +205,7 @@ class Additive:
         return constant + prior - volume - shape * np.log(self.noise_scale + 0.5 * left)
 
     def _additions(
-        self, stats: Moments, node: int, members: Int[np.ndarray, " p"], num: int
+        self, stats: CurveMoments, node: int, members: Int[np.ndarray, " p"], num: int
     ) -> Float[np.ndarray, " d"]:
         """Evidence of one node with these parents and, in turn, each variable besides."""
         products, d = stats.products[stats.group[node]], stats.num_variables
