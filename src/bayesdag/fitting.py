@@ -22,7 +22,7 @@ from bayesdag.posterior import Posterior
 from bayesdag.posterior.arguments import check_count
 from bayesdag.posterior.predictive_checks import refuse_other_data
 from bayesdag.random import key_of
-from bayesdag.runs import durations
+from bayesdag.runs import compilation_cache, durations
 from bayesdag.runs.checkpoint import Checkpoint, MemoryJournal, MonitorGroup
 from bayesdag.runs.progress import progress_report
 from bayesdag.types import Method, Monitor, PlainData, SamplingMethod
@@ -218,6 +218,7 @@ def _run(
     journal: MemoryJournal | None,
 ) -> Posterior:
     """The method's answer, with the stamp that lets it be repeated."""
+    compilation_cache.enable()
     constraints = said.bind(data.names, data.contexts)
     check(method, data, constraints)
     stamp = settings_of(method, data, said, seed)

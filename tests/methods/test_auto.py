@@ -1,3 +1,6 @@
+import dataclasses
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -6,7 +9,8 @@ from scipy import stats
 import bayesdag
 from bayesdag import fit, read
 from bayesdag.data.linearity import Linearity, _curvature, linearity
-from bayesdag.methods import auto
+from bayesdag.errors import InputError
+from bayesdag.methods import auto, collapsed
 from bayesdag.methods.auto import Auto
 from bayesdag.scores.bge import BGe
 from bayesdag.scores.neural import NeuralScore
@@ -30,17 +34,50 @@ def test_few_variables_and_linear_data_are_added_up_exactly():
     assert "chosen: exact, because 4 variables are few and the data look linear" in why
 
 
-def test_many_curved_variables_get_linear_functions_and_a_warning(monkeypatch):
+def test_time_decides_how_rich_functions_are_and_the_result_says_what_is_left_out(monkeypatch):
+    monkeypatch.setattr(collapsed, "on_cpu", lambda: True)
     monkeypatch.setattr(auto, "on_cpu", lambda: True)
     found = linearity(read(curved_frame()))
-    assert Auto().choose(20, found)[0] == Auto().curved
-    chosen, notes = Auto().choose(21, found)
+    assert Auto().choose(10, found)[0] == Auto().curved
+    chosen, notes = Auto().choose(40, found)
+    assert chosen == Auto().additive
+    assert "because the data do not look linear" in notes[0]
+    needed = re.search(r"networks would take about (\d+) minutes \(allowed: 5\)", notes[0])
+    assert needed is not None
+    assert "left out: parents whose effects depend on one another" in notes[1]
+    assert f"--minutes {needed[1]}" in notes[1]
+    assert Auto(minutes=1.01 * int(needed[1]) + 1).choose(40, found)[0] == Auto().curved
+    chosen, notes = Auto(minutes=0.1).choose(40, found)
     assert chosen == Auto().collapsed
-    monkeypatch.setattr(auto, "on_cpu", lambda: False)
-    assert Auto().choose(100, found)[0] == Auto().curved
-    assert Auto().choose(101, found)[0] == Auto().collapsed
     assert "although the data do not look linear" in notes[0]
-    assert "preset 'neural'" in notes[1]
+
+
+def test_an_accelerator_has_no_limit_but_the_number_of_variables(monkeypatch):
+    monkeypatch.setattr(collapsed, "on_cpu", lambda: False)
+    monkeypatch.setattr(auto, "on_cpu", lambda: False)
+    found = linearity(read(curved_frame()))
+    assert Auto().choose(100, found)[0] == Auto().curved
+    chosen, notes = Auto().choose(101, found)
+    assert chosen == Auto().additive
+    assert "networks are trained for up to 100 variables" in notes[0]
+
+
+def test_minutes_must_be_positive():
+    with pytest.raises(InputError, match="minutes is -1; it must be above 0"):
+        Auto(minutes=-1.0)
+
+
+@pytest.mark.parametrize("curve", [np.abs, np.sin])
+def test_sums_of_curves_find_what_lines_do_not(curve, seed):
+    """a -> b -> c by curves: where networks take too long, and straight lines see nothing."""
+    rng = np.random.default_rng(seed)
+    a = rng.normal(size=800)
+    b = curve(2 * a) + 0.4 * rng.normal(size=800)
+    c = curve(2 * b) + 0.4 * rng.normal(size=800)
+    method = dataclasses.replace(QUICK.additive, num_samples=50)
+    posterior = fit(pd.DataFrame({"a": a, "b": b, "c": c}), method)
+    np.testing.assert_allclose(posterior.edge_matrix().round(), [[0, 1, 0], [0, 0, 1], [0, 0, 0]])
+    assert posterior.effect("a", "b").draws.std() > 0
 
 
 def test_curved_data_get_learned_functions_and_the_result_says_why():

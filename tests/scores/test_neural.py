@@ -29,7 +29,9 @@ from bayesdag.scores._neural.noise_forms import NoiseForm
 from bayesdag.scores.neural import NeuralScore
 from tests.toys import NETWORK_ROWS, SMALL_NETWORKS
 
-SCORE = dataclasses.replace(SMALL_NETWORKS, trusted_rows=np.inf)
+FRUGAL = dataclasses.replace(SMALL_NETWORKS, trusted_rows=np.inf)
+# Trains a network for every family, whatever a regression leaves.
+SCORE = dataclasses.replace(FRUGAL, least_unexplained=-np.inf)
 NAMES = ("a", "b", "c", "d")
 NUM_ROWS = NETWORK_ROWS
 log_prob = jax.jit(SkewedStudentT().log_prob)
@@ -73,19 +75,24 @@ def test_the_evidence_is_one_half_of_the_rows_and_the_other_given_it_by_hand():
     folds = np.asarray(prepared.folds.values)
     total = 0.0
 
-    def trained(rows, used, given, known, plan):
-        return laplace.fit(training.train(rows, used, given, known, plan), rows, used)
+    def trained(pilot, rows, used, plan):
+        return laplace.fit(training.finish(pilot, rows, used, plan), rows, used)
 
-    jitted = jax.jit(trained, static_argnums=4)
+    jitted = jax.jit(trained, static_argnums=3)
     used = jnp.asarray([1.0, 1.0, 0.0, 0.0])
+    pooled = jnp.asarray(folds.reshape(-1, folds.shape[2]))
+    every = (pooled[:, np.array([0, 1, 2, 2])] * used[None, :], pooled[:, 3], jnp.ones(len(pooled)))
+    by_all = whitening.whitening(*every, used)
+    nobody = network.Network(jnp.zeros((1, 4, 3)), jnp.zeros((1, 3)), jnp.zeros((1, 8)))
+    known, plan = jnp.zeros(1, dtype=bool), SCORE._plan()
+    pilot = training.pilot(whitening.whitened(by_all, *every, used), used, nobody, known, plan)
+    pilot = whitening.in_engine_units(by_all, pilot)
     for held_out, other in ((0, 1), (1, 0)):
         inputs = jnp.asarray(folds[other][:, [0, 1, 2, 2]]) * used[None, :]
         rows = (inputs, jnp.asarray(folds[other][:, 3]), jnp.ones(len(inputs)))
         by = whitening.whitening(*rows, used)
-        nobody = network.Network(jnp.zeros((1, 4, 3)), jnp.zeros((1, 3)), jnp.zeros((1, 8)))
-        known = jnp.zeros(1, dtype=bool)
         whitened = whitening.whitened(by, *rows, used)
-        fit = jitted(whitened, used, nobody, known, SCORE._plan())
+        fit = jitted(whitening.in_whitened_units(by, pilot), whitened, used, plan)
         test = jnp.asarray(folds[held_out][:, [0, 1, 2, 2]]) * used[None, :]
         new = whitening.whitened(by, test, jnp.asarray(folds[held_out][:, 3]), rows[2], used)
         slopes = np.asarray(network.slopes(fit.network, new.inputs), float)
@@ -101,9 +108,9 @@ def test_the_evidence_is_one_half_of_the_rows_and_the_other_given_it_by_hand():
     assert found == pytest.approx(total, abs=1.0)
 
 
-def log_odds(family):
+def log_odds(family, kind=FunctionClass.NETWORK):
     """Of a scale that depends on the parents, against a constant one."""
-    evidence = family.log_evidence[FunctionClass.NETWORK]
+    evidence = family.log_evidence[kind]
     return evidence[NoiseForm.SYMMETRIC_HETEROSCEDASTIC] - evidence[NoiseForm.SYMMETRIC]
 
 
@@ -189,16 +196,52 @@ def test_even_noise_pays_little_for_the_doubt():
     prepared = SCORE.prepare(dataset(kinked_rows()))
     SCORE.log_evidence(prepared, 3, sets("ab", ""))
     assert -30 < log_odds(prepared.cache.trained[3, 0b11]) < 0
-    assert log_odds(prepared.cache.trained[3, 0]) == pytest.approx(
-        0, abs=1e-2
-    )  # no parents, no question
+    alone = prepared.cache.trained[3, 0]
+    assert log_odds(alone, FunctionClass.LINEAR) == pytest.approx(0, abs=1e-2)  # no question
+
+
+def product_rows(seed=0):
+    """d = a b + noise, with c a bystander: nothing that a sum of curves could say."""
+    x = np.random.default_rng(seed).normal(size=(NUM_ROWS, 4))
+    x[:, 3] += 2 * x[:, 0] * x[:, 1]
+    return x
+
+
+def test_networks_are_trained_where_regressions_leave_something_and_not_elsewhere():
+    wanted, nodes = sets("ab", "a", "c", ""), np.full(4, 3)
+    frugal = FRUGAL.prepare(dataset(product_rows()))
+    FRUGAL.log_evidence(frugal, 3, wanted)
+    trained = [frugal.cache.trained[3, mask].has_networks for mask in (0b011, 0b001, 0b100, 0)]
+    assert trained == [True, False, False, False]
+    every = SCORE.prepare(dataset(product_rows()))
+    lost = SCORE.log_evidence(every, 3, wanted) - FRUGAL.log_evidence(frugal, 3, wanted)
+    assert (abs(lost) < 1.5).all()
+    weights = FRUGAL.function_weights(frugal, np.zeros((1, 4, 4), dtype=np.int8))
+    assert weights["network"].tolist() == [0, 0, 0, 0]
+    assert len(FRUGAL.approximate_gain(frugal, nodes, wanted)) == 4
+
+
+def test_a_family_without_networks_is_neither_queued_nor_handed_on():
+    stats_ = FRUGAL.prepare(dataset(product_rows()))
+    FRUGAL.log_evidence(stats_, 3, sets("c", ""))
+    FRUGAL.queue_retraining(stats_, np.array([3]), sets("c"))
+    assert not stats_.cache.queue
+    assert stats_.cache._relatives((3, 0b101), 4) == network_cache.Relatives(None, None)
+
+
+def test_few_values_are_always_looked_at_by_a_network():
+    x = kinked_rows()
+    x[:, 3] = np.digitize(x[:, 2], [-0.5, 0.5])
+    stats_ = FRUGAL.prepare(dataset(x))
+    FRUGAL.log_evidence(stats_, 3, sets("b"))
+    assert stats_.cache.trained[3, 0b010].has_networks
 
 
 def test_rows_that_repeat_one_another_are_never_on_both_sides_of_a_fold():
     rng = np.random.default_rng(0)
     values = rng.normal(size=(30, 4))[rng.integers(30, size=200)]
     folds = np.asarray(crossfit.fold(rng, values, np.ones((200, 4), bool), 2).values)
-    one, other = ({tuple(row) for row in half} for half in folds)
+    one, other = ({tuple(row) for row in half if row.any()} for half in folds)
     assert len(one & other) <= 1  # the one that the cut goes through
 
 
@@ -252,11 +295,11 @@ def test_a_network_is_handed_on_to_a_larger_set_unchanged():
     small = stats_.cache.trained[3, 0b0011]
     (_, group), *_ = crossfit.families(np.array([3]), sets("abc"))
     relatives = [network_cache.Relatives(smaller=small, larger=None)]
-    given = network_cache.starting_networks(group, relatives, 2, SCORE.width)
+    given = network_cache.starting_networks(group, relatives, SCORE.width)
     assert given.known.tolist() == [[True, False]]
     x = np.random.default_rng(0).normal(size=(5, 4)).astype(np.float32)
-    larger = network.Network(*(jnp.asarray(leaf[0, 1, 0]) for leaf in given.networks))
-    smaller = network.Network(*(jnp.asarray(leaf[1]) for leaf in small.folds.networks))
+    larger = network.Network(*(jnp.asarray(leaf[0, 0]) for leaf in given.networks))
+    smaller = network.Network(*(jnp.asarray(leaf[0]) for leaf in small.folds.networks))
     np.testing.assert_allclose(
         network.means(larger, x[:, group.members[0]] * group.used[0]),
         network.means(smaller, x[:, small.members] * small.used),

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
         "fit cells.csv --out cells.nc --environment condition",
         "fit cells.csv --out cells.nc --environment condition=control --environment batch",
         "fit cells.csv --out cells.nc --drop id,date --na-values -9 --kinds kinds.yaml",
+        "fit cells.csv --out cells.nc --minutes 30",
         "fit cells.csv --out cells.nc --method collapsed --preset quick",
         "fit cells.csv --out cells.nc --method exact --set num_samples=500",
         "methods                         (what --method takes)",
@@ -70,6 +71,13 @@ def fit(
     seed: Seed = 0,
     preset: Annotated[
         str | None, typer.Option(help="Named settings; `bayesdag methods NAME` lists them.")
+    ] = None,
+    minutes: Annotated[
+        float | None,
+        typer.Option(
+            help="Time that auto may plan for (default: 5 on a CPU, any on a GPU): it learns "
+            "functions as rich as that allows, and says what it leaves out."
+        ),
     ] = None,
     set_: Annotated[
         list[str] | None,
@@ -99,9 +107,8 @@ def fit(
 
     check_suffix(out)
     check_before_fit(report, out, force)
-    chosen = fitting.build_method(
-        method or fitting.DEFAULT_METHOD, preset=preset, **settings(set_ or [])
-    )
+    given = settings(set_ or []) | ({} if minutes is None else {"minutes": minutes})
+    chosen = fitting.build_method(method or fitting.DEFAULT_METHOD, preset=preset, **given)
     data = read(
         table,
         interventions=path_or_name(interventions),

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
-from scipy import stats
+from scipy.special import fdtrc
 
 from bayesdag.data import Dataset, _exact_fit
 
@@ -129,7 +129,7 @@ def _curvature(
         return 1.0, 0.0
     ratio = ((left @ left - rest @ rest) / extra) / (rest @ rest / free)
     gain = 1 - (rest @ rest / free) / (left @ left / (free + extra))
-    return float(stats.f.sf(ratio, extra, free)), float(max(gain, 0.0))
+    return float(fdtrc(extra, free, ratio)), float(max(gain, 0.0))
 
 
 def _is_rounding(

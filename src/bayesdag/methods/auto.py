@@ -2,12 +2,14 @@
 
 import dataclasses
 from dataclasses import dataclass
+from math import ceil, inf
 from typing import ClassVar, cast
 
 import numpy as np
 
 from bayesdag.data import Dataset
 from bayesdag.data.linearity import Linearity, linearity
+from bayesdag.errors import InputError
 from bayesdag.knowledge import Constraints
 from bayesdag.methods import _kinds
 from bayesdag.methods.collapsed import Collapsed
@@ -18,23 +20,28 @@ from bayesdag.runs.checkpoint import recorder_of
 from bayesdag.sgmcmc.chains import on_cpu
 from bayesdag.types import ExactDependence, Key, Monitor, Recorder
 
+DEFAULT_MINUTES = 5.0  # on a CPU
+TYPICAL_ROWS = 1000
+
 
 @dataclass(frozen=True)
 class Auto:
-    """Exact or collapsed, by the number of variables; learned functions for few curved ones.
+    """Exact or collapsed, by the number of variables; learned functions where data are curved.
 
     The result names the method that was chosen and the check that decided.
 
     Attributes:
         max_exact: variables up to which every graph is added up.
-        max_curved: variables up to which functions are learned where data are curved: networks
-            for every set of parents that is looked at take minutes at ten variables and a
-            quarter of an hour at twenty.
-        max_curved_on_gpu: the same where an accelerator trains them: three minutes at a hundred.
+        minutes: that a fit may take by its announced estimate for two cores. No clock decides,
+            so that equal fits give equal results: where networks would take longer, sums of
+            curves stand in, and where these would, straight lines. None: 5 on a CPU, without
+            limit on an accelerator.
+        max_curved_on_gpu: variables up to which an accelerator trains networks.
         num_samples: draws per chain of the method that is chosen; None: its own number.
         exact: the method for few variables and linear data.
         collapsed: the method for many variables and linear data.
-        curved: the method for few variables and data that do not look linear.
+        curved: the method for data that do not look linear.
+        additive: the method for data that do not look linear, where `curved` takes too long.
     """
 
     supported_constraints = Exact.supported_constraints & Collapsed.supported_constraints
@@ -43,12 +50,17 @@ class Auto:
     PRESETS: ClassVar[dict[str, "Auto"]]
 
     max_exact: int = 10
-    max_curved: int = 20
+    minutes: float | None = None
     max_curved_on_gpu: int = 100
     num_samples: int | None = None
     exact: Exact = Exact()
     collapsed: Collapsed = Collapsed()
     curved: Collapsed = Collapsed.PRESETS["neural"]
+    additive: Collapsed = Collapsed.PRESETS["additive"]
+
+    def __post_init__(self) -> None:
+        if self.minutes is not None and not self.minutes > 0:
+            raise InputError(f"minutes is {self.minutes:g}; it must be above 0")
 
     @property
     def takes_kinds(self) -> frozenset[str]:
@@ -77,12 +89,15 @@ class Auto:
         suited, notes = _kinds.with_score_for(self.collapsed, data)
         if notes:
             return cast(Collapsed, suited), [f"chosen: collapsed; {notes[0]}"]
-        return self.choose(data.num_variables, _recalled_linearity(recorder, data))
+        found = _recalled_linearity(recorder, data)
+        return self.choose(data.num_variables, found, data.num_rows)
 
-    def choose(self, d: int, found: Linearity) -> tuple[Exact | Collapsed, list[str]]:
+    def choose(
+        self, d: int, found: Linearity, num_rows: int = TYPICAL_ROWS
+    ) -> tuple[Exact | Collapsed, list[str]]:
         """A method for d variables, and why it was chosen, in words."""
         if found.curved:
-            return self._choose_curved(d, found)
+            return self._choose_curved(d, found, num_rows)
         few = (
             f"{d} variables are {'few' if d <= self.max_exact else 'too many to add up all graphs'}"
         )
@@ -90,17 +105,45 @@ class Auto:
             return self.exact, [f"chosen: exact, because {few} and {found.describe()}"]
         return self.collapsed, [f"chosen: collapsed, because {few}; {found.describe()}"]
 
-    def _choose_curved(self, d: int, found: Linearity) -> tuple[Collapsed, list[str]]:
+    def _choose_curved(
+        self, d: int, found: Linearity, num_rows: int
+    ) -> tuple[Collapsed, list[str]]:
+        """The richest functions that fit the time, and what is left out."""
         functions = type(self.curved.score).__module__.rpartition(".")[2]
-        if d <= (self.max_curved if on_cpu() else self.max_curved_on_gpu):
+        needed = self._minutes_of(self.curved, d, num_rows)
+        most = self._most_minutes()
+        if needed <= most and (on_cpu() or d <= self.max_curved_on_gpu):
             why = f"chosen: collapsed with {functions} functions, because {found.describe()}"
             return self.curved, [why]
+        late = f"networks would take about {needed:.0f} minutes (allowed: {most:.3g})"
+        if not on_cpu() and d > self.max_curved_on_gpu:
+            late = f"networks are trained for up to {self.max_curved_on_gpu} variables"
+        longer = (
+            f"to learn them: --minutes {ceil(needed)}, or method 'collapsed' with preset "
+            f"'{functions}'"
+        )
+        if self._minutes_of(self.additive, d, num_rows) <= most:
+            return self.additive, [
+                f"chosen: collapsed with sums of curves, because {found.describe()}, and {late}",
+                "left out: parents whose effects depend on one another, and noise that is not "
+                "Gaussian; where these matter, edges may be missing or turned around, and "
+                f"probabilities near 0 and 1 are too sure; {longer}",
+            ]
         return self.collapsed, [
-            f"chosen: collapsed with linear functions, although {found.describe()}: to learn "
-            f"functions of {d} variables takes long",
+            f"chosen: collapsed with linear functions, although {found.describe()}: {late}",
             "directions and effects may be wrong where curves matter, and missing edges may be "
-            f"curved ones; method 'collapsed' with preset '{functions}' learns the functions",
+            f"curved ones; {longer}",
         ]
+
+    def _most_minutes(self) -> float:
+        if self.minutes is not None:
+            return self.minutes
+        return DEFAULT_MINUTES if on_cpu() else inf
+
+    @staticmethod
+    def _minutes_of(method: Collapsed, d: int, num_rows: int) -> float:
+        """By experience with fits of this size, on two cores: the same on every machine."""
+        return method.expected_duration(num_rows, d).seconds / 60
 
 
 def _recalled_linearity(recorder: Recorder, data: Dataset) -> Linearity:
@@ -118,6 +161,7 @@ Auto.PRESETS = {
     "quick": Auto(
         collapsed=_QUICK,
         curved=dataclasses.replace(_QUICK, score=Collapsed.PRESETS["neural"].score, max_rounds=1),
+        additive=dataclasses.replace(_QUICK, score=Collapsed.PRESETS["additive"].score),
     )
 }
 

@@ -33,6 +33,7 @@ from bayesdag.random import generator
 from bayesdag.runs import loop
 from bayesdag.runs.checkpoint import recorder_of
 from bayesdag.scores import in_words
+from bayesdag.scores.additive import Additive
 from bayesdag.scores.bge import BGe
 from bayesdag.scores.neural import NeuralScore
 from bayesdag.sgmcmc.chains import on_cpu
@@ -60,8 +61,8 @@ _GRAPHS_WEIGHED = 200  # draws over which probabilities of functions are average
 _TRIAL_DRAWS = 300
 _MIN_ROWS = 10
 # Typical times on two cores or on one H200, of `experiments/results/nonlinear.json`.
-_SECONDS_A_VARIABLE = 0.8
-_NEURAL_SECONDS_AT_TEN, _NEURAL_SECONDS_AT_TEN_ON_GPU = 240.0, 8.0
+_SECONDS_A_VARIABLE, _ADDITIVE_SLOWER = 0.8, 2.0
+_NEURAL_SECONDS_AT_TEN, _NEURAL_SECONDS_AT_TEN_ON_GPU = 90.0, 8.0
 
 
 @dataclass(frozen=True)
@@ -136,7 +137,8 @@ class Collapsed:
         del num_rows
         quick = min(1.0, self.num_starts * self.max_rounds / 10)
         if not isinstance(self.score, ExpensiveScore):
-            seconds = quick * _SECONDS_A_VARIABLE * num_variables
+            slower = _ADDITIVE_SLOWER if isinstance(self.score, Additive) else 1.0
+            seconds = quick * _SECONDS_A_VARIABLE * slower * num_variables
             return Duration(seconds, ("fewer columns", "preset 'quick'"))
         faster = ("fewer columns", "linear functions (method 'collapsed')")
         if on_cpu():
@@ -453,6 +455,8 @@ Collapsed.PRESETS = {
     "quick": Collapsed(num_chains=2, num_warmup=30, num_ladders=8, num_starts=2),
     # For nonlinear functions: learned, and expensive to score, so the tables are small.
     "neural": Collapsed(score=NeuralScore(), num_starts=2, max_candidates=6, max_rounds=5),
+    # For nonlinear functions of many variables: sums of curves, in closed form.
+    "additive": Collapsed(score=Additive(), num_starts=6, max_candidates=10),
 }
 
 build = Collapsed

@@ -10,8 +10,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 from scipy.special import fdtri, stdtrit  # pyright: ignore[reportMissingTypeStubs]
 
-from bayesdag.posterior import estimates
-from bayesdag.posterior.libraries import arviz_statistics
+from bayesdag.posterior import estimates, mixing
 from bayesdag.types import Weights
 
 RHAT_LIMIT = 1.05
@@ -169,5 +168,4 @@ def _rhat(values: Float[np.ndarray, "chain draw k"]) -> Float[np.ndarray, " k"]:
     if values.shape[2] == 0:
         return np.zeros(0)
     with np.errstate(divide="ignore", invalid="ignore"):
-        found = arviz_statistics().rhat(values, chain_axis=0, draw_axis=1, method="split")
-        return np.asarray(found)
+        return mixing.split_rhat(values)

@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Float, Int8, Shaped
 
 from bayesdag import graphs as graph_facts
+from bayesdag.posterior import mixing
 from bayesdag.posterior.arguments import check_interval_probability
 from bayesdag.posterior.libraries import arviz_statistics
 from bayesdag.types import Array, Draws, Weights
@@ -82,7 +83,7 @@ def kish_ess(weights: Float[Array, "..."], axis: int | None = None) -> Float[Arr
 def effective_size(values: Values, weights: Weights) -> Float[np.ndarray, "*rest"]:
     """Number of independent draws that would know the mean of `values` as well.
 
-    The draws' autocorrelation (ArviZ, unweighted) and the weights both lower it.
+    The draws' autocorrelation (unweighted) and the weights both lower it.
     A single run with unequal weights is a list of particles or of graphs, whose order means
     nothing: there the weights alone count. What never varies counts as uncorrelated.
     """
@@ -99,10 +100,10 @@ def effective_size(values: Values, weights: Weights) -> Float[np.ndarray, "*rest
 def autocorrelated_size(
     values: Float[np.ndarray, "chain draw k"], how: str = "mean"
 ) -> Float[np.ndarray, " k"]:
-    """ArviZ's effective sample size of quantities that vary: for the mean, or the bulk."""
+    """Effective sample size of quantities that vary: for the mean, or the bulk."""
     if values.shape[2] == 0:
         return np.zeros(0)
-    return np.asarray(arviz_statistics().ess(values, chain_axis=0, draw_axis=1, method=how))
+    return mixing.effective_sizes(values, of_ranks=how == "bulk")
 
 
 def highest_density_interval(

@@ -96,6 +96,8 @@ class NeuralScore:
         trusted_rows: rows after which the imperfection of the networks, not chance, decides
             what is left: the evidence of N rows is raised to the power
             trusted_rows / (trusted_rows + N). Infinite: it is taken at its word.
+        least_unexplained: nats that lines and sums of curves must leave to random hidden units,
+            or a family counts with them alone and no network is trained for it; -inf trains all.
         seed: of folds and starts.
     """
 
@@ -108,6 +110,7 @@ class NeuralScore:
     skewed: bool = False
     average_noise_models: bool = True
     trusted_rows: float = 8000.0
+    least_unexplained: float = 1.0
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -254,11 +257,11 @@ class NeuralScore:
         nodes, parents = _sufficient_statistics.of_graphs(graphs)
         values = np.stack(
             [
-                [family.log_evidence[:, list(self._forms)] for family in found]
+                [family.log_evidence_of_fitted(self._forms) for family in found]
                 for found in self._trained(stats, nodes, parents)
             ],
             axis=1,
-        ).astype(float)
+        )
         values[:, 1] += stats.margins.log_slope[nodes][:, None, None]
         weights = softmax(values * self.power(stats), axis=(1, 2, 3))
         by_node = weights.reshape(*graphs.shape[:2], *weights.shape[1:]).mean(axis=0)
@@ -292,6 +295,7 @@ class NeuralScore:
             rough_steps=self.rough_steps,
             fine_steps=self.fine_steps,
             seed=self.seed,
+            least_unexplained=self.least_unexplained,
         )
 
     @property

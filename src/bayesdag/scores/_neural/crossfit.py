@@ -4,10 +4,14 @@ Networks are trained on all folds but one. Laplace's approximation integrates th
 rows they were trained on; the rows of the last fold are scored by their predictive density. A
 network that fits noise pays in the first part and predicts badly in the second. Many families
 are trained in one compiled call.
+
+Lines and sums of curves come first: they are regressions. Networks cost most of the time, and
+are trained for those families only whose regressions leave something to explain (`unexplained`).
 """
 
+from collections.abc import Callable
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -15,10 +19,18 @@ import numpy as np
 from jaxtyping import Bool, Float, Int, Int32
 
 from bayesdag.runs.loop import COMPILER
-from bayesdag.scores._neural import function_classes, laplace, network, training, whitening
+from bayesdag.scores._neural import (
+    function_classes,
+    laplace,
+    network,
+    training,
+    unexplained,
+    whitening,
+)
+from bayesdag.scores._neural.function_classes import FunctionClass
 from bayesdag.scores._neural.laplace import Fit
-from bayesdag.scores._neural.network import Network
-from bayesdag.scores._neural.noise_forms import NoiseFits
+from bayesdag.scores._neural.network import Network, TrainingRows
+from bayesdag.scores._neural.noise_forms import NoiseFits, NoiseForm
 from bayesdag.scores._neural.surrogate import NUM_CURVES, curves
 from bayesdag.scores._neural.training import TrainingPlan
 from bayesdag.scores._neural.whitening import Whitening
@@ -34,26 +46,34 @@ _ROOM_ON_CPU = 4_000_000
 # Fewer of the larger ones fill it (H200: 64 families of 16 parents 0.06 s, 256 of them 0.22 s).
 _MOST_ON_ACCELERATORS, _FEWEST_ON_ACCELERATORS = 256, 32
 
-# Families whose lines and sums of curves are fitted again at once, to draw their parameters.
-_MOST_SIMPLE_ON_CPU = 8
+# Families that a CPU handles at once, at most: more are no faster, and a last batch that is
+# filled up with copies then costs little.
+_MOST_ON_CPU = 8
+# Lines and sums of curves of small families share one program.
+_LEAST_SIMPLE = 8
 _COLUMNS = 8  # the number of columns is a multiple of this
+# A variable with no more values than these, in number or as a fraction of the rows, is discrete.
+_FEW_VALUES, _FEW_OF_ROWS = 10, 0.05
 _LEAST_SIDE = 0.02  # fraction of the rows for which a side of a hidden unit is taken seriously
 
 
 class Folds(NamedTuple):
-    """Rows in random order, cut into folds; the last may be filled up with empty rows.
+    """Rows in random order, cut into folds, each of which may end in empty rows.
 
     Attributes:
         values: in engine units.
         observed: 1 where nature chose the value, 0 where somebody set it or no row is.
         curves: orthonormal curves of every variable, to compare residuals with.
         knots: where the curve of each variable may bend, in a sum of curves.
+        discrete: 1 where a variable has few values, which a network may tell apart and which
+            no regression foretells.
     """
 
     values: Float[jax.Array, "f m d"]
     observed: Float[jax.Array, "f m d"]
     curves: Float[jax.Array, "n c"]
     knots: Float[jax.Array, "d m"]
+    discrete: Float[jax.Array, " d"]
 
 
 class Families(NamedTuple):
@@ -116,20 +136,36 @@ SCORED = Scored(0, 0, 0, FoldFits(Network(0, 0, 0), 0, 0, NoiseFits(0, 0, 0), 0,
 
 
 class StartingNetworks(NamedTuple):
-    """Networks to start from, for every family and fold; `known` says which mean something."""
+    """Networks to start from, for every family; `known` says which mean something."""
 
     networks: Network
     known: Bool[Array, "b w"]
 
 
+class _Regressions(NamedTuple):
+    """What is known of families before a network is trained.
+
+    Attributes:
+        log_evidence: of lines and sums of curves, as in `Scored`.
+        predicted: likewise.
+        approximate_gain: likewise, with sides of the medians of the parents.
+        unexplained: nats that random hidden units explain of what the better class leaves.
+        fit: the regressions themselves; dimensions (family, fold, class).
+    """
+
+    log_evidence: Float[Array, "*b class form"]
+    predicted: Float[Array, "*b class form"]
+    approximate_gain: Float[Array, "*b d"]
+    unexplained: Float[Array, "*b"]
+    fit: FoldFits
+
+
 class _HeldOut(NamedTuple):
-    """A fold's network, and what all classes make of the rows that they have not seen."""
+    """Functions of every fold, and what they make of the rows that they have not seen."""
 
     fit: FoldFits
-    log_marginal: Float[Array, "*f class form"]
-    log_density: Float[Array, "*n class form"]
-    residual: Float[Array, "*n class form"]
-    active: Bool[Array, "*n h"]
+    log_density: Float[Array, "*n form"]
+    residual: Float[Array, "*n form"]
 
 
 def fold(
@@ -141,24 +177,34 @@ def fold(
     """The rows in random order, cut into folds; rows that repeat one another stay together.
 
     A bootstrap sample has many of them, and a row that was trained on predicts its copy. Empty
-    columns are added, so that few programs are compiled for tables of different widths.
+    rows and columns are added, so that few programs are compiled for tables of different sizes.
     """
     n, d = values.shape
     empty = -d % _COLUMNS
     _, which = np.unique(values, axis=0, return_inverse=True)
     which = which.reshape(-1)
     order = np.argsort(rng.permutation(which.max() + 1)[which], kind="stable")
-    size = -(-n // num_folds)
-    missing = num_folds * size - n
+    parts = np.array_split(order, num_folds)
+    size = _rounded(len(parts[0]))
 
-    def cut(table: np.ndarray) -> np.ndarray:
-        full = np.pad(table[order].astype(np.float32), ((0, missing), (0, empty)))
-        return full.reshape(num_folds, size, d + empty)
+    def cut(table: np.ndarray, missing: int = empty) -> np.ndarray:
+        filled = np.zeros((num_folds, size, table.shape[1] + missing), np.float32)
+        for fold, rows in zip(filled, parts, strict=True):
+            fold[: len(rows), : table.shape[1]] = table[rows]
+        return filled
 
-    shapes = np.pad(curves(values)[order], ((0, missing), (0, empty * NUM_CURVES)))
+    shapes = cut(curves(values), empty * NUM_CURVES).reshape(num_folds * size, -1)
     knots = np.pad(function_classes.knots_of(values), ((0, empty), (0, 0)))
-    tables = (cut(values), cut(observed), shapes, knots)
+    discrete = [len(np.unique(column)) <= max(_FEW_VALUES, _FEW_OF_ROWS * n) for column in values.T]
+    discrete = np.pad(np.array(discrete, float), (0, empty))
+    tables = (cut(values), cut(observed), shapes, knots, discrete)
     return Folds(*(jnp.asarray(table, jnp.float32) for table in tables))
+
+
+def _rounded(size: int) -> int:
+    """The next number with three binary digits and zeros: four sizes from each to its double."""
+    step = 1 << max(size.bit_length() - 3, 0)
+    return -(-size // step) * step
 
 
 def families(
@@ -184,28 +230,137 @@ def families(
 
 
 def score(folds: Folds, group: Families, starts: StartingNetworks, plan: TrainingPlan) -> Scored:
-    """Cross-fitted evidence of a batch of families, in pieces of one shape."""
-    pieces = []
-    num = len(group.node)
+    """Cross-fitted evidence of a batch of families; networks only where they have a chance."""
+    regressions = _regressions(folds, group)
+    hopeful = np.flatnonzero(regressions.unexplained > plan.least_unexplained)
+    scored = _without_networks(folds, group, plan, regressions)
+    if not len(hopeful):
+        return scored
+    chosen = jax.tree.map(lambda leaf: np.asarray(leaf)[hopeful], (group, starts))
     size = _at_once(folds, group, plan)
+    trained = _in_pieces(size, partial(_score_networks, folds, plan=plan), *chosen)
+    best = trained.log_evidence.max(axis=(1, 2)) > scored.log_evidence[hopeful].max(axis=(1, 2))
+    scored.log_evidence[hopeful, FunctionClass.NETWORK] = trained.log_evidence[:, 0]
+    scored.predicted[hopeful, FunctionClass.NETWORK] = trained.predicted[:, 0]
+    scored.approximate_gain[hopeful[best]] = trained.approximate_gain[best]
+    for whole, some in zip(
+        jax.tree.leaves(scored.folds), jax.tree.leaves(trained.folds), strict=True
+    ):
+        whole[hopeful] = some
+    return scored
+
+
+def _in_pieces(size: int, program: Callable[..., Any], *batch: Any) -> Any:
+    """Results of a compiled program for a batch of any length, in pieces of one shape."""
+    num = len(jax.tree.leaves(batch)[0])
+    pieces = []
     for start in range(0, num, size):
-        part = jax.tree.map(partial(_filled, start=start, size=size), (group, starts))
-        pieces.append(jax.tree.map(np.asarray, _score(folds, *part, plan)))
+        part = jax.tree.map(partial(_filled, start=start, size=size), batch)
+        pieces.append(jax.tree.map(np.asarray, program(*part)))
     return jax.tree.map(lambda *leaves: np.concatenate(leaves)[:num], *pieces)
 
 
+def _regressions(folds: Folds, group: Families) -> _Regressions:
+    """Lines and sums of curves of a batch of families."""
+    missing = max(_LEAST_SIMPLE - group.members.shape[1], 0)
+    padded = [np.pad(leaf, ((0, 0), (0, missing))) for leaf in (group.members, group.used)]
+    wide = Families(np.asarray(group.node), *padded)
+    size = _simple_at_once(wide)
+    return _in_pieces(size, partial(_score_regressions, folds), wide)
+
+
+def _without_networks(
+    folds: Folds, group: Families, plan: TrainingPlan, regressions: _Regressions
+) -> Scored:
+    """Families whose networks are not trained, and nothing learned.
+
+    A network of several parents pays for more than it could find here: its evidence is zero. With
+    one parent or none it is a curve as well, and counts as the other classes do on average.
+    """
+    num, k = group.members.shape
+    num_folds, h, num_forms = folds.values.shape[0], plan.width, len(NoiseForm)
+    q = h + k + 1
+
+    def empty(*shape: int, dtype: type = np.float32) -> np.ndarray:
+        return np.zeros((num, num_folds, *shape), dtype)
+
+    nothing = FoldFits(
+        networks=Network(empty(k, h), empty(h), empty(q)),
+        log_posterior=empty() - np.float32(np.inf),
+        log_marginal=empty(num_forms) - np.float32(np.inf),
+        noise=NoiseFits(empty(num_forms), empty(num_forms, dtype=np.int32), empty(num_forms, q)),
+        centre=empty(),
+        spread=empty() + np.float32(1),
+        last=empty(q, q),
+        whitening=empty(k, k),
+        input_mean=empty(k),
+    )  # pyright: ignore
+    few = np.asarray(group.used).sum(axis=1)[:, None, None] <= 1
+    average = np.logaddexp.reduce(regressions.log_evidence, axis=1, keepdims=True) - np.log(2)
+    absent = np.where(few, average, -np.inf).astype(np.float32)
+    evidence = np.concatenate([absent, regressions.log_evidence], axis=1)
+    predicted = np.concatenate([np.full_like(absent, -np.inf), regressions.predicted], axis=1)
+    return Scored(evidence, predicted, np.array(regressions.approximate_gain), nothing)
+
+
 @partial(jax.jit, static_argnames="plan", compiler_options=COMPILER)
-def _score(folds: Folds, group: Families, starts: StartingNetworks, plan: TrainingPlan) -> Scored:
-    found = jax.vmap(partial(_score_family, folds, plan))(group, starts)
-    every = folds.observed.reshape(-1, folds.observed.shape[-1])
-    weight = jnp.moveaxis(every[:, group.node], 1, 0)
-    predicted = (found.log_density * weight[:, :, None, None]).sum(axis=1)
-    evidence = found.log_marginal.mean(axis=1) + predicted / found.log_marginal.shape[1]
-    best = jnp.argmax(evidence.reshape(evidence.shape[0], -1), axis=1)
-    residual = found.residual.reshape(*found.residual.shape[:2], -1)
-    residual = jnp.take_along_axis(residual, best[:, None, None], axis=2)[:, :, 0]
-    gain = jax.vmap(partial(_approximate_gain, folds.curves))(residual * weight, found.active)
-    return Scored(evidence, predicted, gain, found.fit)
+def _score_networks(
+    folds: Folds, group: Families, starts: StartingNetworks, plan: TrainingPlan
+) -> Scored:
+    """Networks of a batch of families, in the layout of all classes."""
+
+    def one(family: Families, starts: StartingNetworks) -> Scored:
+        rows = _rows_of(folds, family)
+        found, active = _networks(rows, family.used, starts, plan)
+        evidence, predicted = _evidence(found, rows[2].reshape(-1))
+        best = jnp.argmax(evidence)
+        residual = found.residual[:, best] * rows[2].reshape(-1)
+        gain = _approximate_gain(folds.curves, residual, active)
+        return Scored(evidence[None], predicted[None], gain, found.fit)
+
+    return jax.vmap(one)(group, starts)
+
+
+@partial(jax.jit, compiler_options=COMPILER)
+def _score_regressions(folds: Folds, group: Families) -> _Regressions:
+    """Lines and sums of curves of a batch of families, and what they leave."""
+
+    def one(family: Families) -> _Regressions:
+        used, knots, rows = family.used, folds.knots[family.members], _rows_of(folds, family)
+        x, weight = rows[0].reshape(-1, rows[0].shape[2]), rows[2].reshape(-1)
+        table = function_classes.basis(x, knots, used)
+        by_class = function_classes.members_of_basis(used)
+        found = jax.vmap(partial(_regression, rows, knots, used))(by_class)
+        evidence, predicted = jax.vmap(_evidence, in_axes=(0, None))(found, weight)
+        best, form = jnp.unravel_index(jnp.argmax(evidence), evidence.shape)
+        residual = found.residual[best, :, form] * weight
+        plain = found.residual[best, :, NoiseForm.SYMMETRIC] * weight
+        # What solves must wait for what solved before: see `linear_algebra.lower_inverse`.
+        inputs = whitening.whitened_inputs(x + 0 * evidence[0, 0], weight, used)
+        left = unexplained.log_bayes_factor(
+            inputs, table * by_class[best][None, :], (plain, residual), weight, used
+        )
+        sides = (x > knots[:, knots.shape[1] // 2][None, :]) & (used > 0)[None, :]
+        gain = _approximate_gain(folds.curves, residual, sides)
+        fit = jax.tree.map(lambda leaf: jnp.moveaxis(leaf, 0, 1), found.fit)
+        left = jnp.where(folds.discrete[family.node] > 0, jnp.inf, left)
+        left = jnp.where(used.any(), left, -jnp.inf)  # without parents there is nothing to learn
+        return _Regressions(evidence, predicted, gain, left, fit)
+
+    return jax.vmap(one)(group)
+
+
+def _rows_of(folds: Folds, family: Families) -> Rows:
+    """Inputs, target and weight of the rows, fold by fold."""
+    x = folds.values[:, :, family.members] * family.used[None, None, :]
+    return x, folds.values[:, :, family.node], folds.observed[:, :, family.node]
+
+
+def _evidence(found: _HeldOut, weight: Array) -> tuple[Array, Array]:
+    """Log evidence of all rows and log density of the unseen ones, by form of the noise."""
+    predicted = (found.log_density * weight[:, None]).sum(axis=0)
+    log_marginal = found.fit.log_marginal
+    return log_marginal.mean(axis=0) + predicted / log_marginal.shape[0], predicted
 
 
 def _approximate_gain(curves: Array, residual: Array, active: Array) -> Float[Array, " d"]:
@@ -225,64 +380,61 @@ def _approximate_gain(curves: Array, residual: Array, active: Array) -> Float[Ar
     return jnp.logaddexp(gains[0], by_side) - np.log(2)
 
 
-def _score_family(
-    folds: Folds, plan: TrainingPlan, family: Families, starts: StartingNetworks
-) -> _HeldOut:
-    """One network per fold, and every row as the network that has not seen it sees it."""
-    used, knots = family.used, folds.knots[family.members]
-    x = folds.values[:, :, family.members] * used[None, None, :]
-    y, weight = folds.values[:, :, family.node], folds.observed[:, :, family.node]
+def _networks(
+    rows: Rows, used: Array, starts: StartingNetworks, plan: TrainingPlan
+) -> tuple[_HeldOut, Bool[Array, "n h"]]:
+    """One network per fold, every row as the network that has not seen it sees it.
 
-    def held_out(f: Array, networks: Network) -> _HeldOut:
+    All start from one pilot, so that they differ by the rows they see and not by their luck.
+    """
+    x, y, weight = rows
+    pooled = (x.reshape(-1, x.shape[2]), y.reshape(-1), weight.reshape(-1))
+    by_all = whitening.whitening(*pooled, used)
+    given = jax.vmap(partial(whitening.in_whitened_units, by_all))(starts.networks)
+    whitened = whitening.whitened(by_all, *pooled, used)
+    pilot = training.pilot(whitened, used, given, starts.known, plan)
+    pilot = whitening.in_engine_units(by_all, pilot)
+
+    def held_out(f: Array) -> tuple[_HeldOut, Array]:
         train = _all_but(f, x, y, weight)
         by = whitening.whitening(*train, used)
-        rows = whitening.whitened(by, *train, used)
-        given = jax.vmap(partial(whitening.in_whitened_units, by))(networks)
-        fit = laplace.fit(training.train(rows, used, given, starts.known, plan), rows, used)
+        seen = whitening.whitened(by, *train, used)
+        own = training.finish(whitening.in_whitened_units(by, pilot), seen, used, plan)
+        fit = laplace.fit(own, seen, used)
         test = whitening.whitened(by, x[f], y[f], weight[f], used)
-        predicted = laplace.predict(fit, test)
-        # What solves must wait for what solved before: see `linear_algebra.lower_inverse`.
-        later = knots + 0 * fit.log_marginal.sum()
-        simple = _simple_functions(train, (x[f], y[f], weight[f]), later, used)
-        density = predicted.log_density - jnp.log(by.spread)
-        log_marginal = fit.log_marginal - jnp.log(by.spread) * train[2].sum()
-        return _HeldOut(
-            fit=_kept(by, fit, train[2].sum()),
-            log_marginal=jnp.concatenate([log_marginal[None], simple.fit.log_marginal]),
-            log_density=jnp.concatenate([density[:, None], simple.log_density], axis=1),
-            residual=jnp.concatenate([predicted.residual[:, None], simple.residual], axis=1),
-            active=network.active(fit.network, test.inputs),
-        )
+        return _seen_by(by, fit, test, train[2].sum()), network.active(fit.network, test.inputs)
 
-    each = jax.vmap(held_out)(jnp.arange(folds.values.shape[0]), starts.networks)
-    by_row = (leaf.reshape(-1, *leaf.shape[2:]) for leaf in each[2:])
-    return _HeldOut(each.fit, each.log_marginal, *by_row)
+    return _by_row(*jax.vmap(held_out)(jnp.arange(x.shape[0])))
 
 
-class _Simple(NamedTuple):
-    """A line and a sum of curves, and what they make of rows that they have not seen."""
+def _regression(rows: Rows, knots: Array, used: Array, members: Array) -> _HeldOut:
+    """Regressions of one class on the basis of the inputs, one per fold."""
+    x, y, weight = rows
 
-    fit: FoldFits
-    log_density: Float[Array, "n class form"]
-    residual: Float[Array, "n class form"]
-
-
-def _simple_functions(train: Rows, test: Rows, knots: Array, used: Array) -> _Simple:
-    """Regressions on the basis of the inputs, by class."""
-    (inputs, target, counts), (x, y, weight) = train, test
-    learned, unseen = (function_classes.basis(part, knots, used) for part in (inputs, x))
-
-    def one(members: Array) -> _Simple:
+    def held_out(f: Array) -> _HeldOut:
+        inputs, target, counts = _all_but(f, x, y, weight)
+        learned, unseen = (function_classes.basis(part, knots, used) for part in (inputs, x[f]))
         by = whitening.whitening(learned, target, counts, members)
-        rows = whitening.whitened(by, learned, target, counts, members)
-        fit = laplace.fit(function_classes.regress(rows, members), rows, members)
-        predicted = laplace.predict(fit, whitening.whitened(by, unseen, y, weight, members))
-        density = predicted.log_density - jnp.log(by.spread)
-        return _Simple(_kept(by, fit, counts.sum()), density, predicted.residual)
+        seen = whitening.whitened(by, learned, target, counts, members)
+        fit = laplace.fit(function_classes.regress(seen, members), seen, members)
+        test = whitening.whitened(by, unseen, y[f], weight[f], members)
+        return _seen_by(by, fit, test, counts.sum())
 
-    found = jax.vmap(one)(function_classes.members_of_basis(used))
-    by_row = (jnp.moveaxis(leaf, 0, 1) for leaf in found[1:])
-    return _Simple(found.fit, *by_row)
+    return _by_row(jax.vmap(held_out)(jnp.arange(x.shape[0])))[0]
+
+
+def _seen_by(by: Whitening, fit: Fit, test: TrainingRows, num_rows: Array) -> _HeldOut:
+    """Rows as a function sees them that has not seen them before."""
+    predicted = laplace.predict(fit, test)
+    density = predicted.log_density - jnp.log(by.spread)
+    return _HeldOut(_kept(by, fit, num_rows), density, predicted.residual)
+
+
+def _by_row(found: _HeldOut, *others: Array) -> tuple[Any, ...]:
+    """Results of all folds, with one dimension for the rows."""
+    parts = (found.log_density, found.residual, *others)
+    density, residual, *rest = (leaf.reshape(-1, *leaf.shape[2:]) for leaf in parts)
+    return _HeldOut(found.fit, density, residual), *rest
 
 
 def _all_but(f: Array, *leaves: Array) -> Rows:
@@ -310,30 +462,34 @@ def _kept(by: Whitening, fit: Fit, num_rows: Array) -> FoldFits:
 
 def simple_fits(folds: Folds, group: Families) -> FoldFits:
     """Lines and sums of curves of a batch of families; dimensions (family, class, fold)."""
-    pieces = []
-    size = _MOST_SIMPLE_ON_CPU if jax.default_backend() == "cpu" else _MOST_ON_ACCELERATORS
-    for start in range(0, len(group.node), size):
-        part = jax.tree.map(partial(_filled, start=start, size=size), group)
-        pieces.append(jax.tree.map(np.asarray, _simple_fits(folds, part)))
-    num = len(group.node)
-    return jax.tree.map(lambda *leaves: np.concatenate(leaves)[:num], *pieces)
+    fits = _narrowed(_regressions(folds, group).fit, group.members.shape[1])
+    return jax.tree.map(lambda leaf: np.moveaxis(leaf, 2, 1), fits)
 
 
-@partial(jax.jit, compiler_options=COMPILER)
-def _simple_fits(folds: Folds, group: Families) -> FoldFits:
-    def one(family: Families) -> FoldFits:
-        used, knots = family.used, folds.knots[family.members]
-        x = folds.values[:, :, family.members] * used[None, None, :]
-        y, weight = folds.values[:, :, family.node], folds.observed[:, :, family.node]
+def _narrowed(fits: FoldFits, k: int) -> FoldFits:
+    """Fits without the places that were filled up beyond k inputs; they have no part in them."""
+    num_knots = len(function_classes.KNOTS)
+    wide = fits.input_mean.shape[-1] // (1 + num_knots)
+    own = np.append(np.arange(k), wide + np.arange(k * num_knots))
+    with_constant = np.append(own, fits.input_mean.shape[-1])
+    network, noise = fits.networks, fits.noise
+    return fits._replace(
+        networks=Network(
+            network.first[..., own, :], network.bias, network.second[..., with_constant]
+        ),
+        noise=noise._replace(log_scale_weights=noise.log_scale_weights[..., with_constant]),
+        last=fits.last[..., with_constant[:, None], with_constant],
+        whitening=fits.whitening[..., own[:, None], own],
+        input_mean=fits.input_mean[..., own],
+    )
 
-        def held_out(f: Array) -> FoldFits:
-            train = _all_but(f, x, y, weight)
-            return _simple_functions(train, (x[f], y[f], weight[f]), knots, used).fit
 
-        found = jax.vmap(held_out)(jnp.arange(folds.values.shape[0]))
-        return jax.tree.map(lambda leaf: jnp.moveaxis(leaf, 0, 1), found)
-
-    return jax.vmap(one)(group)
+def _simple_at_once(group: Families) -> int:
+    """Families whose regressions are made together."""
+    if jax.default_backend() == "cpu":
+        return _MOST_ON_CPU
+    k = group.members.shape[1]
+    return max(_MOST_ON_ACCELERATORS * SIZES[1] ** 2 // k**2, _FEWEST_ON_ACCELERATORS)
 
 
 def _at_once(folds: Folds, group: Families, plan: TrainingPlan) -> int:
@@ -343,7 +499,7 @@ def _at_once(folds: Folds, group: Families, plan: TrainingPlan) -> int:
         return max(_MOST_ON_ACCELERATORS * SIZES[1] ** 2 // k**2, _FEWEST_ON_ACCELERATORS)
     num_folds, size, _ = folds.values.shape
     slopes = num_folds * max(num_folds - 1, 1) * size * (plan.width * (k + 2) + k + 1)
-    return 1 << max(0, (_ROOM_ON_CPU // slopes).bit_length() - 1)
+    return min(1 << max(0, (_ROOM_ON_CPU // slopes).bit_length() - 1), _MOST_ON_CPU)
 
 
 def _filled(leaf: np.ndarray, start: int, size: int) -> Array:

@@ -17,8 +17,8 @@ from bayesdag.model.mechanisms.networks import log_scale_factor
 from bayesdag.scores._neural.linear_algebra import dot
 from bayesdag.types import Array
 
-_NUM_STEPS = 8
-_STEP_SIZES = (0.0, 0.25, 1.0)  # of a scoring step; all are tried
+_NUM_STEPS = 7
+_STEP_SIZES = (0.25, 1.0)  # of a scoring step; all are tried, and staying where it is
 _LEAST_VARIANCE = 1e-6  # of a hidden unit: one that varies less is dead
 # Prior deviation of the logarithm of the scale, all features together.
 _DEVIATION = 0.5
@@ -69,18 +69,23 @@ def fit(
         density = -0.5 * (degrees + 1) * jnp.log1p(standard**2 / degrees) - log_scale
         return -(weight * density).sum() + 0.5 * (prior * weights**2).sum()
 
-    def step(carry: tuple[Array, Array], _: None) -> tuple[tuple[Array, Array], None]:
-        weights, shift = carry
+    def step(carry: tuple[Array, Array, Array], _: None) -> tuple[tuple[Array, Array, Array], None]:
+        weights, shift, now = carry
         standard = residual * jnp.exp(-log_scale_factor(centred, weights) - shift)
         slope = weight * (1 - (degrees + 1) * standard**2 / (degrees + standard**2))
         down = jax.scipy.linalg.cho_solve((root, True), dot(slope, centred) + prior * weights)
         shorter = slope.sum() / (information * count)
         tried = jax.vmap(lambda size: (weights - size * down, shift - size * shorter))(sizes)
-        best = jnp.nanargmin(jax.vmap(loss)(*tried))
-        return (tried[0][best], tried[1][best]), None
+        losses = jax.vmap(loss)(*tried)
+        losses = jnp.where(jnp.isfinite(losses), losses, jnp.inf)
+        best = jnp.argmin(losses)
+        better = losses[best] < now
+        weights = jnp.where(better, tried[0][best], weights)
+        shift = jnp.where(better, tried[1][best], shift)
+        return (weights, shift, jnp.minimum(losses[best], now)), None
 
-    start = (jnp.zeros_like(mean), jnp.zeros_like(count))
-    (weights, _), _ = lax.scan(step, start, None, length=_NUM_STEPS)
+    begin = (jnp.zeros_like(mean), jnp.zeros_like(count))
+    (weights, _, _), _ = lax.scan(step, (*begin, loss(*begin)), None, length=_NUM_STEPS)
     volume = jnp.log(jnp.diagonal(root)).sum() - 0.5 * jnp.log(prior).sum()
     log_volume = -0.5 * (prior * weights**2).sum() - volume
     return ScaleFit(jnp.append(weights, -(mean * weights).sum()), log_volume)

@@ -43,6 +43,20 @@ class TrainedFamily(NamedTuple):
         """Of the networks of all folds on their training rows: how well they are trained."""
         return float(self.folds.log_posterior.sum())
 
+    @property
+    def has_networks(self) -> bool:
+        """Whether any were trained: where regressions leave nothing, none are."""
+        return bool(np.isfinite(self.folds.log_posterior).all())
+
+    def log_evidence_of_fitted(
+        self, forms: tuple[NoiseForm, ...]
+    ) -> Float[np.ndarray, "class form"]:
+        """The evidence of functions that can be drawn: zero for networks that there are not."""
+        evidence = self.log_evidence[:, list(forms)].astype(float)
+        if not self.has_networks:
+            evidence[FunctionClass.NETWORK] = -np.inf
+        return evidence
+
 
 class Relatives(NamedTuple):
     """The best trained sets with one parent less and with one more, where there are any."""
@@ -82,7 +96,13 @@ class NetworkCache:
         if larger is None or self.consulted.get(family) is larger:
             return
         self.consulted[family] = larger
-        self.queue.update((f, None) for f in smaller_sets(family) if f in self.trained)
+        if larger.has_networks:
+            self.queue.update((f, None) for f in smaller_sets(family) if self._learned(f))
+
+    def _learned(self, family: Family) -> bool:
+        """Whether networks of it were trained."""
+        found = self.trained.get(family)
+        return found is not None and found.has_networks
 
     def retrained(self) -> bool:
         """Whether any family has changed since this was last asked."""
@@ -101,12 +121,12 @@ class NetworkCache:
         Sets that a fresh one beats by little are queued to be trained again from its network,
         so that no parent is taken up for the luck of its training.
         """
-        num_folds, _, d = folds.values.shape
+        d = folds.values.shape[2]
         families = [*fresh, *self.queue]
         self.queue.clear()
         for which, group in crossfit.families(*arrays_of(families, d)):
             relatives = [self._relatives(families[k], d) for k in which]
-            starts = starting_networks(group, relatives, num_folds, plan.width)
+            starts = starting_networks(group, relatives, plan.width)
             scored = self._score(folds, group, starts, plan)
             for k, family in zip(which, _families_of(group, scored), strict=True):
                 self._keep_better(families[k], family)
@@ -134,21 +154,24 @@ class NetworkCache:
         best: dict[bool, TrainedFamily | None] = {False: None, True: None}
         for j in range(d):
             found = self.trained.get((node, parents ^ 1 << j))
+            if found is None or not found.has_networks:
+                continue
             larger = not parents >> j & 1
             now = best[larger]
-            if found is not None and (now is None or found.log_posterior > now.log_posterior):
+            if now is None or found.log_posterior > now.log_posterior:
                 best[larger] = found
         return Relatives(smaller=best[False], larger=best[True])
 
     def _beaten_by_little(
         self, fresh: list[Family], forms: tuple[NoiseForm, ...]
     ) -> dict[Family, None]:
-        """Trained sets that a fresh one with one parent more beats by little."""
+        """Sets with networks that a fresh one with one parent more beats by little."""
         pairs = [
             (larger, smaller)
             for larger in fresh
+            if self._learned(larger)
             for smaller in smaller_sets(larger)
-            if smaller in self.trained
+            if self._learned(smaller)
         ]
         with_it = log_evidence([self.trained[larger] for larger, _ in pairs], forms)
         without = log_evidence([self.trained[smaller] for _, smaller in pairs], forms)
@@ -191,15 +214,15 @@ def log_evidence(
 
 
 def starting_networks(
-    group: Families, relatives: Sequence[Relatives], num_folds: int, width: int
+    group: Families, relatives: Sequence[Relatives], width: int
 ) -> StartingNetworks:
-    """The networks of relatives, as functions of each family's own inputs."""
+    """The networks of relatives, those of the first fold, as functions of a family's own inputs."""
     members, used = np.asarray(group.members), np.asarray(group.used)
     num, k = members.shape
     slots = len(Relatives._fields)
-    first = np.zeros((num, num_folds, slots, k, width), dtype=np.float32)
-    bias = np.zeros((num, num_folds, slots, width), dtype=np.float32)
-    second = np.zeros((num, num_folds, slots, width + k + 1), dtype=np.float32)
+    first = np.zeros((num, slots, k, width), dtype=np.float32)
+    bias = np.zeros((num, slots, width), dtype=np.float32)
+    second = np.zeros((num, slots, width + k + 1), dtype=np.float32)
     known = np.zeros((num, slots), dtype=bool)
     for row, some in enumerate(relatives):
         for slot, relative in enumerate(some):
@@ -207,13 +230,12 @@ def starting_networks(
                 continue
             known[row, slot] = True
             here, there = _shared_inputs(members[row], used[row], relative)
-            network = relative.folds.networks
-            first[row, :, slot, here] = np.swapaxes(network.first[:, there], 0, 1)
-            bias[row, :, slot] = network.bias
-            second[row, :, slot, :width] = network.second[:, :width]
-            second[row, :, slot, -1] = network.second[:, -1]
-            linear = np.swapaxes(network.second[:, width + there], 0, 1)
-            second[row, :, slot, width + here] = linear
+            network = Network(*(leaf[0] for leaf in relative.folds.networks))
+            first[row, slot, here] = network.first[there]
+            bias[row, slot] = network.bias
+            second[row, slot, :width] = network.second[:width]
+            second[row, slot, width + here] = network.second[width + there]
+            second[row, slot, -1] = network.second[-1]
     return StartingNetworks(Network(first, bias, second), known)
 
 

@@ -29,8 +29,9 @@ _SKEWS = (1.0, 0.4, 0.55, 0.75, 1.35, 1.8, 2.5)
 NUM_SYMMETRIC = len(_TAILS)  # shapes without a skew come first
 _SKEW, _DEGREES = np.array([*product(_SKEWS, _TAILS)]).T
 SHAPES = shape_of(_DEGREES, _SKEW, gammaln((_DEGREES + 1) / 2) - gammaln(_DEGREES / 2))
-_NUM_STEPS = 6  # of Fisher scoring, for each scale
-_FEW_ROWS, _NUM_KEPT = 512, 4  # rows on which all shapes are tried, and those that are left
+_NUM_STEPS = 3  # of Fisher scoring, for each scale
+# Rows and steps with which all shapes are tried, and the number of those that are left.
+_FEW_ROWS, _FEW_STEPS, _NUM_KEPT = 512, 1, 4
 _LEAST_SCALE = 1e-3  # of a standardised variable; a better fit is rounding
 
 
@@ -53,11 +54,11 @@ def fit(
 ) -> ShapeFit:
     """The most likely of the first (or all) shapes, with its scale.
 
-    Few rows say which shapes are worth a closer look.
+    Few rows and one step say which shapes are worth a closer look.
     """
     shapes = jnp.arange(num_shapes or len(_SKEW))
-    if len(shapes) > _NUM_KEPT and len(residual) > _FEW_ROWS:
-        few = _fit_each(residual[:_FEW_ROWS], weight[:_FEW_ROWS], shapes).log_likelihood
+    if len(shapes) > _NUM_KEPT:
+        few = _fit_each(residual[:_FEW_ROWS], weight[:_FEW_ROWS], shapes, _FEW_STEPS).log_likelihood
         shapes = lax.top_k(few, _NUM_KEPT)[1]
     each = _fit_each(residual, weight, shapes)
     best = jnp.argmax(each.log_likelihood)
@@ -81,7 +82,9 @@ def tail_weights(residual: Float[Array, " n"], best: ShapeFit) -> Float[Array, "
     return (degrees + 1) / (degrees + (residual / best.scale) ** 2)
 
 
-def _fit_each(residual: Array, weight: Array, shapes: Int[Array, " s"]) -> ShapeFit:
+def _fit_each(
+    residual: Array, weight: Array, shapes: Int[Array, " s"], num_steps: int = _NUM_STEPS
+) -> ShapeFit:
     """Scale and log likelihood of some shapes, stacked."""
     count = jnp.maximum(weight.sum(), 1.0)
     size = jnp.maximum((weight * jnp.abs(residual)).sum() / count, _LEAST_SCALE)
@@ -96,7 +99,7 @@ def _fit_each(residual: Array, weight: Array, shapes: Int[Array, " s"]) -> Shape
             return log_scale + jnp.clip(slope / information[shape], -0.7, 0.7), None
 
         log_scale = jnp.log(size / sizes[shape])
-        log_scale, _ = lax.scan(step, log_scale, None, length=_NUM_STEPS)
+        log_scale, _ = lax.scan(step, log_scale, None, length=num_steps)
         log_scale = jnp.maximum(log_scale, np.log(_LEAST_SCALE))
         density = log_density(residual * jnp.exp(-log_scale), shape) - log_scale
         return ShapeFit(jnp.exp(log_scale), shape, (weight * density).sum())

@@ -105,7 +105,7 @@ def _drawn(
     Class of the function and form of the noise are drawn with the probability that the rows
     give them.
     """
-    evidence = family.log_evidence[:, list(given.forms)].astype(float)
+    evidence = family.log_evidence_of_fitted(given.forms)
     chosen = rng.choice(evidence.size, size=num, p=softmax(evidence.reshape(-1)))
     classes, forms = np.unravel_index(chosen, evidence.shape)
     forms = np.array(given.forms)[forms]

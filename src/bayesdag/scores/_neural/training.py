@@ -1,8 +1,9 @@
 """Levenberg-Marquardt training of one small network, from several starts.
 
-Random starts take steps on few rows, the best of them by its training loss goes on with all
-rows, and its last steps weigh the rows, so that outliers pull less where the residuals have
-heavy tails.
+Random starts take steps on few rows of all folds, and the best of them by its training loss is
+the pilot. The networks of the folds start from it: each takes its own steps on all rows that it
+may see, the last of which weigh the rows, so that outliers pull less where the residuals have
+heavy tails. One search for a good start thus serves all folds.
 
 All networks share the same random numbers: what luck there is cancels in comparisons, and
 programs without random numbers compile in half the time.
@@ -27,16 +28,20 @@ _DAMPING_FACTORS = (0.03, 0.3, 3.0, 30.0)  # tried in every step
 
 
 class TrainingPlan(NamedTuple):
-    """How much work a fit may cost; whole numbers, so that it can be compiled in.
+    """How much work a fit may cost; plain numbers, so that it can be compiled in.
 
     Attributes:
         width: hidden units.
         num_starts: random starts.
         rough_steps: Levenberg-Marquardt steps of each start, on few rows.
-        fine_steps: of the best one, on all rows.
+        fine_steps: of the best one: half of them as one of two finalists for the pilot, half on
+            the rows of each fold.
         robust_steps: last steps, with weights that suit the tails of the residuals.
         few_rows: rows that the first steps look at.
+        pilot_rows: rows that the finalists look at.
         seed: of the random starts.
+        least_unexplained: nats that a regression must leave to random hidden units, or no network
+            is trained.
     """
 
     width: int = 8
@@ -44,8 +49,10 @@ class TrainingPlan(NamedTuple):
     rough_steps: int = 12
     fine_steps: int = 8
     robust_steps: int = 2
-    few_rows: int = 1024
+    few_rows: int = 512
+    pilot_rows: int = 2048
     seed: int = 0
+    least_unexplained: float = 1.0
 
 
 class _Proposal(NamedTuple):
@@ -56,23 +63,23 @@ class _Proposal(NamedTuple):
     factor: Float[Array, ""]
 
 
-def train(
+def pilot(
     rows: TrainingRows,
     used: Float[Array, " k"],
     given: Network,
     known: Bool[Array, " w"],
     plan: TrainingPlan,
 ) -> Network:
-    """The better of two finalists, trained to the end.
+    """The better of two finalists, half-way trained: where the networks of all folds start.
 
-    Random starts are warmed up on few rows, and compared on all; the best of them and the
-    best of the given networks go on, and half-way the better of these. Only training rows
-    decide.
+    Random starts are warmed up on few rows, and compared on more; the best of them and the
+    best of the given networks go on. Only how well they fit decides.
 
     Args:
         given: networks of related parent sets to start from, stacked.
         known: which of them mean something.
     """
+    rows = TrainingRows(*(leaf[: plan.pilot_rows] for leaf in rows))
     starts = _warmed_up(rows, used, plan)
     rank = jnp.argsort(_losses(starts, rows))
     loss_given = jnp.where(known, _losses(given, rows), jnp.inf)
@@ -83,9 +90,15 @@ def train(
     finalists = jax.tree.map(lambda a, b: jnp.stack([a, b]), _take(starts, rank[0]), second)
     half = plan.fine_steps // 2
     finalists = jax.vmap(lambda n: _improve(n, rows, used, half))(finalists)
-    best = _take(finalists, jnp.argmin(_losses(finalists, rows)))
-    plain = plan.fine_steps - half
-    return _improve(best, rows, used, plain + plan.robust_steps, plain)
+    return _take(finalists, jnp.argmin(_losses(finalists, rows)))
+
+
+def finish(
+    network: Network, rows: TrainingRows, used: Float[Array, " k"], plan: TrainingPlan
+) -> Network:
+    """A network trained to the end on the rows of its fold."""
+    plain = plan.fine_steps - plan.fine_steps // 2
+    return _improve(network, rows, used, plain + plan.robust_steps, plain)
 
 
 def _warmed_up(rows: TrainingRows, used: Array, plan: TrainingPlan) -> Network:

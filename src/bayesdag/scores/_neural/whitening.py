@@ -45,6 +45,12 @@ def whitened(by: Whitening, x: Array, y: Array, weight: Array, used: Array) -> T
     return TrainingRows(dot(centred, by.inverse.T), (y - by.centre) / by.spread, weight)
 
 
+def whitened_inputs(x: Array, weight: Array, used: Array) -> Float[Array, "n k"]:
+    """The inputs alone, in the units a network sees."""
+    by = whitening(x, jnp.zeros_like(weight), weight, used)
+    return dot((x - by.mean[None, :]) * used[None, :], by.inverse.T)
+
+
 def in_engine_units(by: Whitening, network: Network) -> Network:
     """The network as a function of the inputs themselves; the target stays standardised."""
     k, h = network.first.shape
