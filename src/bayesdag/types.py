@@ -120,6 +120,46 @@ class PostNonlinear(Protocol):
 
 
 @runtime_checkable
+class DiscreteNodes(Protocol):
+    """A mechanism some of whose variables are levels or counts: they follow from probabilities.
+
+    Such a variable is the quantile at Φ(noise) of its distribution given the parents, with
+    standard normal noise.
+    """
+
+    def is_continuous(self, i: Any) -> Array:
+        """Whether variable `i` is its mean plus noise, as of any other mechanism."""
+        ...
+
+    def log_mass(self, params: Params, x: Rows, parents: Shaped[Array, " d"], i: Any) -> Array:
+        """Log probability of the value of variable `i` in every row."""
+        ...
+
+    def below(
+        self, params: Params, x: Rows, parents: Shaped[Array, " d"], i: Any
+    ) -> tuple[Array, Array]:
+        """Probability of a smaller value than that of variable `i`, and of that value itself."""
+        ...
+
+    def quantile(
+        self,
+        params: Params,
+        x: Rows,
+        parents: Shaped[Array, " d"],
+        i: Any,
+        probability: Array,
+    ) -> Array:
+        """Value of variable `i` at this probability, in every row."""
+        ...
+
+    def level_probabilities(
+        self, params: Params, x: Rows, parents: Shaped[Array, " d"], i: Any
+    ) -> Array:
+        """Probability of every level of variable `i`, where it has levels."""
+        ...
+
+
+@runtime_checkable
 class Noise(Protocol):
     """Density of the residuals, one independent component per variable."""
 

@@ -15,6 +15,7 @@ from jaxtyping import Bool, Float, Int
 from bayesdag.data import Scaling
 from bayesdag.types import (
     Array,
+    DiscreteNodes,
     Graph,
     Heteroscedastic,
     Key,
@@ -25,13 +26,19 @@ from bayesdag.types import (
     Rows,
 )
 
+GOLDEN, SILVER = 0.6180339887, 0.4142135624  # irrational fractions, to spread noise evenly
+CERTAIN = 1e-6  # probabilities are kept so far from 0 and 1
+
 
 @dataclass(frozen=True)
 class SCM:
     """h_i(x_i) = f_i(parents of i) + s_i(parents of i) noise_i, after scaling.
 
     s_i is 1 but for mechanisms that are `Heteroscedastic`, h_i the identity but for those that
-    are `PostNonlinear`.
+    are `PostNonlinear`. Where a mechanism has `DiscreteNodes`, x_i is the quantile at Φ(noise_i)
+    of its distribution given the parents. The noise behind a level is then known up to an
+    interval only, and another model with the same distributions would give other
+    counterfactuals: no data tell them apart.
     """
 
     mechanism: Mechanism
@@ -52,7 +59,8 @@ class SCM:
         residual, spread = self._explained(params, graph, x)
         log_scale = jnp.log(jnp.asarray(self.scaling.scale, residual.dtype))
         terms = self.noise.log_prob(params["noise"], residual)
-        return terms + self._log_slope(params, x) - jnp.log(spread) - log_scale[None, :]
+        terms = terms + self._log_slope(params, x) - jnp.log(spread) - log_scale[None, :]
+        return self._discrete_or(self._log_mass, params, graph, self._scale(x), terms)
 
     def sample(
         self,
@@ -69,8 +77,12 @@ class SCM:
         return self.predict(params, graph, residuals, do_mask, do_values)
 
     def abduct(self, params: Params, graph: Graph, x: Rows) -> Rows:
-        """Noise, in engine units, that explains the observed rows exactly."""
-        return self._explained(params, graph, x)[0]
+        """Noise, in engine units, that explains the observed rows exactly.
+
+        Of a discrete variable somewhere in the interval that does, evenly from row to row.
+        """
+        residual = self._explained(params, graph, x)[0]
+        return self._discrete_or(self._noise_of_level, params, graph, self._scale(x), residual)
 
     def predict(
         self,
@@ -81,6 +93,7 @@ class SCM:
         do_values: Rows,
         visits: Int[Array, " k"] | None = None,
         known: Rows | None = None,
+        averaged: tuple[Array, Array] | None = None,
     ) -> Rows:
         """Rows that the given residuals produce under an intervention.
 
@@ -88,6 +101,8 @@ class SCM:
             visits: the nodes to compute, parents before children, filled up with -1; all
                 by default.
             known: rows that hold the columns which are not computed.
+            averaged: a node whose discrete value is replaced by its mean given its parents, and
+                the level whose probability is meant instead; -1: the mean of codes and counts.
         """
         forced = self._scale(do_values)
 
@@ -96,6 +111,9 @@ class SCM:
             free = mean + self._spread(params, x, graph, i) * residuals[:, i]
             if isinstance(self.mechanism, PostNonlinear):
                 free = self.mechanism.unwarp(params["mechanism"], free, i)
+            if isinstance(self.mechanism, DiscreteNodes):
+                found = self._discrete_value(params, x, graph, i, residuals[:, i], mean, averaged)
+                free = jnp.where(self.mechanism.is_continuous(i), free, found)
             return x.at[:, i].set(jnp.where(do_mask[i], forced[:, i], free))
 
         start = jnp.asarray(jnp.zeros_like(residuals) if known is None else self._scale(known))
@@ -117,6 +135,62 @@ class SCM:
         nodes = jnp.arange(graph.shape[0])
         spread = jax.lax.map(lambda i: self._spread(params, scaled, graph, i), nodes).T
         return residual / spread, spread
+
+    def _discrete_or(
+        self,
+        function: Callable[..., Array],
+        params: Params,
+        graph: Graph,
+        scaled: Rows,
+        otherwise: Rows,
+    ) -> Rows:
+        """A function of the discrete variables in their columns, `otherwise` in the others."""
+        mechanism = self.mechanism
+        if not isinstance(mechanism, DiscreteNodes):
+            return otherwise
+        params, scaled, graph = jax.tree.map(jnp.asarray, (params, scaled, graph))
+        nodes = jnp.arange(graph.shape[0])
+        found = jax.lax.map(lambda i: function(mechanism, params, scaled, graph, i), nodes).T
+        is_continuous = jax.vmap(mechanism.is_continuous)(nodes)
+        return jnp.where(is_continuous[None, :], otherwise, found)
+
+    @staticmethod
+    def _log_mass(
+        mechanism: DiscreteNodes, params: Params, x: Rows, graph: Graph, i: Array
+    ) -> Array:
+        return mechanism.log_mass(params["mechanism"], x, graph[:, i], i)
+
+    @staticmethod
+    def _noise_of_level(
+        mechanism: DiscreteNodes, params: Params, x: Rows, graph: Graph, i: Array
+    ) -> Array:
+        smaller, own = mechanism.below(params["mechanism"], x, graph[:, i], i)
+        # Multiples of an irrational number, from a start of each variable's own: as even as
+        # random numbers in every stretch of rows, and the same each time.
+        place = jnp.mod((jnp.arange(x.shape[0]) + 1) * GOLDEN + (i + 1) * SILVER, 1.0)
+        probability = jnp.clip(smaller + place * own, CERTAIN, 1 - CERTAIN)
+        return jax.scipy.special.ndtri(probability)
+
+    def _discrete_value(
+        self,
+        params: Params,
+        x: Rows,
+        graph: Graph,
+        i: Array,
+        residual: Array,
+        mean: Array,
+        averaged: tuple[Array, Array] | None,
+    ) -> Array:
+        """A level or count from its noise; or its mean, where that is asked for."""
+        assert isinstance(self.mechanism, DiscreteNodes)
+        given = (params["mechanism"], x, graph[:, i], i)
+        value = self.mechanism.quantile(*given, jax.scipy.special.ndtr(residual))
+        if averaged is None:
+            return value
+        node, level = averaged
+        probability = self.mechanism.level_probabilities(*given)
+        chosen = jnp.where(level < 0, mean, probability[:, jnp.maximum(level, 0)])
+        return jnp.where(i == node, chosen, value)
 
     def _warp(self, params: Params, scaled: Rows) -> Rows:
         """h of every variable."""

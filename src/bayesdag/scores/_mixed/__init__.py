@@ -1,0 +1,1 @@
+"""Parts of the scores of tables that hold levels, counts and measurements together."""

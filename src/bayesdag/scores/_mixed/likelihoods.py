@@ -1,0 +1,162 @@
+"""Likelihoods of levels and counts given linear predictors: logistic, ordered, negative binomial.
+
+All take designs of m regressions at once, padded with columns of zeros, whose first column is 1.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float, Int
+from scipy.special import expit, gammaln, logsumexp
+
+from bayesdag.scores._mixed.newton import Derivatives
+
+MOST_LOG_MEAN = 30.0  # of a count: predictors are cut off there, far from any data
+
+
+class Logistic(NamedTuple):
+    """Levels by multinomial logistic regression; level 0 is the reference.
+
+    Parameters are the weights, column by column of the design, of every level but the first.
+    """
+
+    design: Float[np.ndarray, "m n p"]
+    codes: Int[np.ndarray, " n"]
+    num_levels: int
+
+    def derivatives(self, theta: Float[np.ndarray, "m q"]) -> Derivatives:
+        """At weights in the order (column, level)."""
+        m, n, p = self.design.shape
+        others = self.num_levels - 1
+        predictor = self.design @ theta.reshape(m, p, others)
+        log_total = logsumexp(np.concatenate([predictor, np.zeros((m, n, 1))], axis=2), axis=2)
+        probability = np.exp(predictor - log_total[:, :, None])
+        is_level = self.codes[:, None] == np.arange(1, self.num_levels)
+        value = (predictor * is_level).sum(axis=(1, 2)) - log_total.sum(axis=1)
+        across = np.swapaxes(self.design, 1, 2)
+        gradient = across @ (is_level - probability)
+        hessian = np.empty((m, p, others, p, others))
+        for a in range(others):
+            for b in range(a + 1):
+                weight = probability[:, :, a] * ((a == b) - probability[:, :, b])
+                block = across @ (self.design * weight[:, :, None])
+                hessian[:, :, a, :, b] = hessian[:, :, b, :, a] = block
+        return Derivatives(value, gradient.reshape(m, -1), hessian.reshape(m, p * others, -1))
+
+    def prior(self, precision: Float[np.ndarray, " p"]) -> Float[np.ndarray, "q q"]:
+        """The same for all levels: weights of each are independent, and only differences count."""
+        k = self.num_levels
+        return np.kron(np.diag(precision), np.eye(k - 1) - 1 / k)
+
+    def start(self) -> Float[np.ndarray, "m q"]:
+        """All levels equally probable."""
+        return np.zeros((len(self.design), self.design.shape[2] * (self.num_levels - 1)))
+
+    @property
+    def log_constant(self) -> float:
+        """Log factor of the prior beside its Gaussian density."""
+        return 0.0
+
+
+class OrderedLogistic(NamedTuple):
+    """Ordered levels by proportional odds: P(code ≤ k) = σ(threshold_k - predictor).
+
+    Parameters are the K - 1 thresholds, then the weights of the columns after the first.
+    """
+
+    design: Float[np.ndarray, "m n p"]
+    codes: Int[np.ndarray, " n"]
+    num_levels: int
+
+    def derivatives(self, theta: Float[np.ndarray, "m q"]) -> Derivatives:
+        """The log likelihood is concave in the upper and the lower threshold of each row."""
+        m, n, p = self.design.shape
+        cuts = self.num_levels - 1
+        ordered = (np.diff(theta[:, :cuts], axis=1) > 0).all(axis=1)
+        ends = np.full((m, 1), np.inf)
+        thresholds = np.concatenate([-ends, theta[:, :cuts], ends], axis=1)
+        predictor = (self.design[:, :, 1:] @ theta[:, cuts:, None])[:, :, 0]
+        upper = thresholds[:, self.codes + 1] - predictor
+        lower = thresholds[:, self.codes] - predictor
+        above, below = expit(upper), expit(lower)
+        # Differences of tail probabilities keep their digits on either side.
+        mass = np.where(lower > 0, expit(-lower) - expit(-upper), above - below)
+        mass = np.maximum(mass, 1e-300)
+        value = np.where(ordered, np.log(mass).sum(axis=1), -np.inf)
+        bell_u, bell_l = above * (1 - above), below * (1 - below)
+        slope_u, slope_l = bell_u / mass, -bell_l / mass
+        bend_uu = bell_u * (1 - 2 * above) / mass - slope_u**2
+        bend_ll = -bell_l * (1 - 2 * below) / mass - slope_l**2
+        bend_ul = -slope_u * slope_l
+        read = self.design[:, :, 1:]
+        at_u = (self.codes[:, None] == np.arange(cuts)).astype(float)
+        at_l = (self.codes[:, None] == np.arange(1, cuts + 1)).astype(float)
+        gradient = np.empty((m, cuts + p - 1))
+        gradient[:, :cuts] = slope_u @ at_u + slope_l @ at_l
+        across = np.swapaxes(read, 1, 2)
+        gradient[:, cuts:] = -(across @ (slope_u + slope_l)[:, :, None])[:, :, 0]
+        hessian = np.zeros((m, cuts + p - 1, cuts + p - 1))
+        steps = np.arange(cuts)
+        hessian[:, steps, steps] = -(bend_uu @ at_u + bend_ll @ at_l)
+        joint = -(bend_ul @ (at_u[:, 1:] * at_l[:, :-1])) if cuts > 1 else np.zeros((m, 0))
+        hessian[:, steps[1:], steps[:-1]] = hessian[:, steps[:-1], steps[1:]] = joint
+        mixed = (bend_uu + bend_ul)[:, :, None] * at_u + (bend_ll + bend_ul)[:, :, None] * at_l
+        hessian[:, cuts:, :cuts] = across @ mixed
+        hessian[:, :cuts, cuts:] = np.swapaxes(hessian[:, cuts:, :cuts], 1, 2)
+        hessian[:, cuts:, cuts:] = across @ (read * (bell_u + bell_l)[:, :, None])
+        return Derivatives(value, gradient, hessian)
+
+    def prior(self, precision: Float[np.ndarray, " p"]) -> Float[np.ndarray, "q q"]:
+        """Thresholds have half the precision of the constant, as the difference of two levels."""
+        thresholds = np.full(self.num_levels - 1, precision[0] / 2)
+        return np.diag(np.concatenate([thresholds, precision[1:] / 2]))
+
+    def start(self) -> Float[np.ndarray, "m q"]:
+        """Thresholds at the shares of the codes."""
+        counts = np.bincount(self.codes, minlength=self.num_levels) + 0.5
+        share = np.cumsum(counts)[:-1] / counts.sum()
+        zero = np.zeros(self.design.shape[2] - 1)
+        return np.tile(np.append(np.log(share / (1 - share)), zero), (len(self.design), 1))
+
+    @property
+    def log_constant(self) -> float:
+        """Thresholds are sorted independent variables: (K - 1)! orders are one."""
+        return float(gammaln(self.num_levels))
+
+
+class NegativeBinomial(NamedTuple):
+    """Counts of mean exp(predictor) and variance mean + mean² / dispersion."""
+
+    design: Float[np.ndarray, "m n p"]
+    counts: Float[np.ndarray, " n"]
+    dispersion: float
+
+    def derivatives(self, theta: Float[np.ndarray, "m q"]) -> Derivatives:
+        """The log likelihood is concave in the predictor."""
+        y, r = self.counts[None, :], self.dispersion
+        predictor = (self.design @ theta[:, :, None])[:, :, 0]
+        predictor = np.clip(predictor, -MOST_LOG_MEAN, MOST_LOG_MEAN)
+        log_sum = np.logaddexp(np.log(r), predictor)
+        value = y * predictor - (y + r) * log_sum
+        constant = gammaln(self.counts + r) - gammaln(r) - gammaln(self.counts + 1) + r * np.log(r)
+        share = np.exp(predictor - log_sum)
+        across = np.swapaxes(self.design, 1, 2)
+        gradient = (across @ (y - (y + r) * share)[:, :, None])[:, :, 0]
+        weight = (y + r) * share * (1 - share)
+        hessian = across @ (self.design * weight[:, :, None])
+        return Derivatives(value.sum(axis=1) + constant.sum(), gradient, hessian)
+
+    def prior(self, precision: Float[np.ndarray, " p"]) -> Float[np.ndarray, "q q"]:
+        """The constant, a log mean, may be of any size that counts have."""
+        return np.diag(np.concatenate([[1 / 25], precision[1:]]))
+
+    def start(self) -> Float[np.ndarray, "m q"]:
+        """The mean of all counts."""
+        theta = np.zeros((len(self.design), self.design.shape[2]))
+        theta[:, 0] = np.log(self.counts.mean() + 0.1) if len(self.counts) else 0.0
+        return theta
+
+    @property
+    def log_constant(self) -> float:
+        """Log factor of the prior beside its Gaussian density."""
+        return 0.0
