@@ -118,9 +118,9 @@ class MixedColumns:
         ordered = any(self.kinds[j].name == "ordinal" for j in np.flatnonzero(parents))
         if ordered or (parents & self.is_number).any():
             found.append(MixedClass.CURVES)
-        if (parents & self.is_level).any():
-            if self.num_configurations(parents) <= MOST_CONFIGURATIONS:
-                found.append(MixedClass.BY_LEVEL)
+        has_levels = (parents & self.is_level).any()
+        if has_levels and self.num_configurations(parents) <= MOST_CONFIGURATIONS:
+            found.append(MixedClass.BY_LEVEL)
         return found
 
     def additive_features(

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
-from scipy.special import expit, gammaln, logsumexp
+from scipy.special import expit, gammaln
 
 from bayesdag.scores._mixed.newton import Derivatives
 
@@ -29,7 +29,9 @@ class Logistic(NamedTuple):
         m, n, p = self.design.shape
         others = self.num_levels - 1
         predictor = self.design @ theta.reshape(m, p, others)
-        log_total = logsumexp(np.concatenate([predictor, np.zeros((m, n, 1))], axis=2), axis=2)
+        of_reference = np.zeros((m, n, 1))
+        every = np.concatenate([predictor, of_reference], axis=2)
+        log_total = np.logaddexp.reduce(every, axis=2)
         probability = np.exp(predictor - log_total[:, :, None])
         is_level = self.codes[:, None] == np.arange(1, self.num_levels)
         value = (predictor * is_level).sum(axis=(1, 2)) - log_total.sum(axis=1)
