@@ -78,7 +78,9 @@ class MixedScore:
         columns = columns_of(data)
         rows = contingency.level_rows(columns.codes, columns.observed, columns.num_levels)
         models = FamilyModels(columns, rows, self.ess)
-        scores = TurningScores(models.log_evidence, columns.turning_groups, columns.contexts)
+        scores = TurningScores(
+            models.log_evidence, columns.turning_groups, columns.contexts, columns.observed
+        )
         return MixedStats(models, scores, surrogate.moments_of(columns))
 
     def log_evidence(
@@ -156,16 +158,12 @@ class MixedScore:
     def _class_weights(
         self, models: FamilyModels, node: int, parents: Bool[np.ndarray, "m d"]
     ) -> Float[np.ndarray, "m c"]:
-        result = np.zeros((len(parents), len(MixedClass) + 1))
-        tabular = models.is_table(node, parents)
-        result[tabular, -1] = 1.0
-        if not tabular.all():
-            labels, values = models.components(node, parents[~tabular])
-            weights = softmax(values, axis=1)
-            for kind in MixedClass:
-                own = [label.kind == kind for label in labels]
-                result[~tabular, kind] = weights[:, own].sum(axis=1)
-        return result
+        labels, values = models.components(node, parents)
+        weights = softmax(values, axis=1)
+        kinds = np.array([len(MixedClass) if one.kind is None else int(one.kind) for one in labels])
+        return np.stack(
+            [weights[:, kinds == k].sum(axis=1) for k in range(len(MixedClass) + 1)], axis=1
+        )
 
 
 build = MixedScore

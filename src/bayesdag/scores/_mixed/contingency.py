@@ -56,32 +56,41 @@ def configurations(
 
 
 def counts_of(
-    rows: LevelRows, node: int, members: Int[np.ndarray, " p"]
+    rows: LevelRows, node: int, members: Int[np.ndarray, " p"], among: int | None = None
 ) -> tuple[Float[np.ndarray, "q k"], int]:
     """Counts of the node's levels by configuration of its parents, and the true number of these.
 
     Large tables keep only configurations that occur: an empty one says nothing.
+
+    Args:
+        among: the column whose observed rows count; by default those of the node.
     """
+    seen = rows.counts[:, node if among is None else among]
     number, size = configurations(rows.codes, rows.num_levels, members)
     k = int(rows.num_levels[node])
     kept = size
     if size * k > LARGEST_DENSE:
-        seen, number = np.unique(number, return_inverse=True)
-        kept = len(seen)
+        different, number = np.unique(number, return_inverse=True)
+        kept = len(different)
     cells = number.reshape(-1) * k + rows.codes[:, node]
-    counts = np.bincount(cells, weights=rows.counts[:, node], minlength=kept * k)
+    counts = np.bincount(cells, weights=seen, minlength=kept * k)
     return counts.reshape(kept, k), size
 
 
 def log_evidence(
-    rows: LevelRows, node: int, parents: Bool[np.ndarray, "m d"], ess: float
+    rows: LevelRows,
+    node: int,
+    parents: Bool[np.ndarray, "m d"],
+    ess: float,
+    among: int | None = None,
 ) -> Float[np.ndarray, " m"]:
     """Log mass of the node's codes given those of its parents, for m parent sets."""
-    return np.array([_one(rows, node, np.flatnonzero(chosen), ess) for chosen in parents])
+    tables = (counts_of(rows, node, np.flatnonzero(chosen), among) for chosen in parents)
+    return np.array([_log_mass(counts, size, ess) for counts, size in tables])
 
 
-def _one(rows: LevelRows, node: int, members: Int[np.ndarray, " p"], ess: float) -> float:
-    counts, size = counts_of(rows, node, members)
+def _log_mass(counts: Float[np.ndarray, "q k"], size: int, ess: float) -> float:
+    """Of one table with so many configurations."""
     of_configuration = ess / size
     of_cell = of_configuration / counts.shape[1]
     seen = counts[counts > 0]

@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
-from scipy.special import logsumexp
 
 from bayesdag.scores._mixed import contingency, gaussian, newton
 from bayesdag.scores._mixed.contingency import LevelRows, configurations
@@ -44,6 +43,9 @@ class Component(NamedTuple):
     hyper: tuple[float, ...] = ()
 
 
+TABLE = Component(Scale.RAW, None)
+
+
 @dataclass(frozen=True, eq=False)
 class FamilyModels:
     """Components of every family of one data set, and their evidence.
@@ -53,28 +55,29 @@ class FamilyModels:
         rows: different rows of levels.
         ess: rows that the prior of a table is worth.
         largest_table: configurations of parents up to which a node of levels has a table.
+        additive_tables: whether effects of several parents with levels may also add up, in
+            logits: a table of many cells has more parameters than rows can tell.
     """
 
     columns: MixedColumns
     rows: LevelRows
     ess: float
     largest_table: float = LARGEST_TABLE
+    additive_tables: bool = True
     _moments: dict[tuple, tuple] = field(default_factory=dict, repr=False)
 
-    def log_evidence(self, node: int, parents: Bool[np.ndarray, "m d"]) -> Float[np.ndarray, " m"]:
-        """Log mean over the components of each family."""
-        result = np.empty(len(parents))
-        tabular = self.is_table(node, parents)
-        if tabular.any():
-            found = contingency.log_evidence(self.rows, node, parents[tabular], self.ess)
-            result[tabular] = found
-        if not tabular.all():
-            _, values = self.components(node, parents[~tabular])
-            number = np.isfinite(values).sum(axis=1)
-            result[~tabular] = logsumexp(values, axis=1) - np.log(number)
-        return result
+    def log_evidence(
+        self, node: int, parents: Bool[np.ndarray, "m d"], among: int | None = None
+    ) -> Float[np.ndarray, " m"]:
+        """Log mean over the components of each family.
 
-    def is_table(self, node: int, parents: Bool[np.ndarray, "m d"]) -> Bool[np.ndarray, " m"]:
+        Args:
+            among: the column whose observed rows count; by default those of the node.
+        """
+        _, values = self.components(node, parents, among)
+        return np.logaddexp.reduce(values, axis=1)
+
+    def has_table(self, node: int, parents: Bool[np.ndarray, "m d"]) -> Bool[np.ndarray, " m"]:
         """Families of levels only, unless their table would be too large."""
         columns = self.columns
         if not columns.is_level[node]:
@@ -83,26 +86,40 @@ class FamilyModels:
         return ~(parents & columns.is_number).any(axis=1) & (size <= self.largest_table)
 
     def components(
-        self, node: int, parents: Bool[np.ndarray, "m d"]
+        self, node: int, parents: Bool[np.ndarray, "m d"], among: int | None = None
     ) -> tuple[list[Component], Float[np.ndarray, "m c"]]:
-        """Models of the families that are no tables, and the log evidence of each.
+        """Models of the families, and the log evidence of each with its prior weight.
 
-        -inf where a family does not have a component, because a simpler one is the same.
+        Classes are equally probable, and so are the hyperparameters of each. -inf where a family
+        does not have a component, because a simpler one is the same.
         """
+        among = node if among is None else among
         labels = self._labels(node)
         values = np.full((len(parents), len(labels)), -np.inf)
         number = {label: c for c, label in enumerate(labels)}
-        classes = [self._classes(node, chosen) for chosen in parents]
+        tabular = self.has_table(node, parents)
+        if tabular.any():
+            found = contingency.log_evidence(self.rows, node, parents[tabular], self.ess, among)
+            values[tabular, number[TABLE]] = found
+        classes = [
+            self._classes(node, chosen, is_table)
+            for chosen, is_table in zip(parents, tabular.tolist(), strict=True)
+        ]
         for scale, kind in product(self._scales(node), MixedClass):
             which = np.array([k for k, own in enumerate(classes) if kind in own], dtype=int)
             if not len(which):
                 continue
-            for hyper, rows, found in self._fitted(node, parents[which], scale, kind):
+            for hyper, rows, found in self._fitted(node, parents[which], scale, kind, among):
                 values[which[rows], number[Component(scale, kind, hyper)]] = found
         if not self.columns.is_level[node] and self.columns.group(node) == "continuous":
-            slope = self.columns.margins.log_slope[node]
+            seen = self.columns.observed.sum(axis=0)
+            slope = self.columns.margins.log_slope[node] * seen[among] / max(seen[node], 1)
             values[:, [label.scale == Scale.SCORES for label in labels]] += slope
-        return labels, values
+        kinds = np.array([len(MixedClass) if c.kind is None else int(c.kind) for c in labels])
+        known = np.isfinite(values)
+        num_classes = np.stack([known[:, kinds == k].any(axis=1) for k in np.unique(kinds)]).sum(0)
+        each = (known[:, :, None] & (kinds[:, None] == kinds[None, :])[None]).sum(axis=1)
+        return labels, values - np.log(num_classes)[:, None] - np.log(np.maximum(each, 1))
 
     def modes(
         self, node: int, parents: Bool[np.ndarray, " d"], component: Component
@@ -115,10 +132,10 @@ class FamilyModels:
         assert kind is not None
         if self.columns.group(node) == "continuous":
             if kind == MixedClass.BY_LEVEL:
-                return self._by_level(node, parents, scale, hyper[0])
-            return self._additive(node, parents[None], scale, kind, hyper[0])
-        design = self._design(node, parents, scale, kind)[None]
-        fits = self._laplace(node, design)
+                return self._by_level(node, parents, scale, hyper[0], node)
+            return self._additive(node, parents[None], scale, kind, hyper[0], node)
+        design = self._design(parents, scale, kind, node)[None]
+        fits = self._laplace(node, design, node)
         return next(mode for own, mode in fits if own == hyper)
 
     def _labels(self, node: int) -> list[Component]:
@@ -128,7 +145,8 @@ class FamilyModels:
             hypers = [(s,) for s in WEIGHT_SCALES]
         elif group == "count":
             hypers = [(s, r) for r in DISPERSIONS for s in WEIGHT_SCALES]
-        return [Component(*one) for one in product(self._scales(node), MixedClass, hypers)]
+        found = [Component(*one) for one in product(self._scales(node), MixedClass, hypers)]
+        return [TABLE, *found] if group == "levels" else found
 
     def _scales(self, node: int) -> list[Scale]:
         """Measurements on both scales; levels and counts read normal scores, where there are."""
@@ -137,8 +155,14 @@ class FamilyModels:
             return [last]
         return [Scale.RAW] if last == Scale.RAW else [Scale.RAW, Scale.SCORES]
 
-    def _classes(self, node: int, parents: Bool[np.ndarray, " d"]) -> list[MixedClass]:
+    def _classes(
+        self, node: int, parents: Bool[np.ndarray, " d"], is_table: bool
+    ) -> list[MixedClass]:
+        """Classes of regressions; beside a table, those that are more than one of its rows."""
         found = self.columns.classes(parents)
+        if is_table:
+            additive = self.additive_tables and parents.any()
+            return [kind for kind in found if additive and kind != MixedClass.BY_LEVEL]
         if self.columns.group(node) == "continuous":
             return found
         numbers = 1 + int((parents & self.columns.is_number).sum())
@@ -146,25 +170,35 @@ class FamilyModels:
         return [kind for kind in found if not (wide and kind == MixedClass.BY_LEVEL)]
 
     def _fitted(
-        self, node: int, parents: Bool[np.ndarray, "m d"], scale: Scale, kind: MixedClass
+        self,
+        node: int,
+        parents: Bool[np.ndarray, "m d"],
+        scale: Scale,
+        kind: MixedClass,
+        among: int,
     ) -> Iterator[tuple[tuple[float, ...], Int[np.ndarray, " r"], Float[np.ndarray, " r"]]]:
         """Hyperparameters, families, and their log evidence, in pieces."""
         every = np.arange(len(parents))
         if self.columns.group(node) != "continuous":
-            yield from self._fitted_by_laplace(node, parents, scale, kind)
+            yield from self._fitted_by_laplace(node, parents, scale, kind, among)
         elif kind == MixedClass.BY_LEVEL:
             for t, k in product(PRIOR_SCALES, every):
-                found = self._by_level(node, parents[k], scale, t).log_evidence.sum()
+                found = self._by_level(node, parents[k], scale, t, among).log_evidence.sum()
                 yield (t,), every[k : k + 1], np.array([found])
         else:
             for t in PRIOR_SCALES:
-                found = self._additive(node, parents, scale, kind, t).log_evidence
+                found = self._additive(node, parents, scale, kind, t, among).log_evidence
                 yield (t,), every, found
 
     def _fitted_by_laplace(
-        self, node: int, parents: Bool[np.ndarray, "m d"], scale: Scale, kind: MixedClass
+        self,
+        node: int,
+        parents: Bool[np.ndarray, "m d"],
+        scale: Scale,
+        kind: MixedClass,
+        among: int,
     ) -> Iterator[tuple[tuple[float, ...], Int[np.ndarray, " r"], Float[np.ndarray, " r"]]]:
-        designs = [self._design(node, chosen, scale, kind) for chosen in parents]
+        designs = [self._design(chosen, scale, kind, among) for chosen in parents]
         widths = np.array([design.shape[1] for design in designs])
         order = np.argsort(widths, kind="stable")
         while len(order):
@@ -174,14 +208,14 @@ class FamilyModels:
             padded = np.zeros((len(piece), len(designs[0]), width))
             for row, k in enumerate(piece):
                 padded[row, :, : widths[k]] = designs[k]
-            for hyper, mode in self._laplace(node, padded):
+            for hyper, mode in self._laplace(node, padded, among):
                 yield hyper, piece, mode.log_evidence
 
     def _laplace(
-        self, node: int, design: Float[np.ndarray, "m n p"]
+        self, node: int, design: Float[np.ndarray, "m n p"], among: int
     ) -> Iterator[tuple[tuple[float, ...], Mode]]:
         """Modes under every hyperparameter; each search starts where the last one ended."""
-        observed = self.columns.observed[:, node]
+        observed = self.columns.observed[:, among]
         codes, k = self.columns.codes[observed, node], int(self.columns.num_levels[node])
         if self.columns.group(node) == "count":
             counts = self.columns.counts[observed, node]
@@ -196,21 +230,27 @@ class FamilyModels:
         yield from _along_scales((OrderedLogistic if ordered else Logistic)(design, codes, k))
 
     def _design(
-        self, node: int, parents: Bool[np.ndarray, " d"], scale: Scale, kind: MixedClass
+        self, parents: Bool[np.ndarray, " d"], scale: Scale, kind: MixedClass, among: int
     ) -> Float[np.ndarray, "n p"]:
-        """Features of the parents in the rows that count for the node; the constant first."""
-        observed = self.columns.observed[:, node]
+        """Features of the parents in the rows that count; the constant first."""
+        observed = self.columns.observed[:, among]
         if kind == MixedClass.BY_LEVEL:
             return self.columns.design_by_level(scale, parents)[observed]
         features = self.columns.additive_features(scale, kind, parents)
         return self.columns.tables[scale].values[observed][:, features]
 
     def _additive(
-        self, node: int, parents: Bool[np.ndarray, "m d"], scale: Scale, kind: MixedClass, t: float
+        self,
+        node: int,
+        parents: Bool[np.ndarray, "m d"],
+        scale: Scale,
+        kind: MixedClass,
+        t: float,
+        among: int,
     ) -> Regression:
         """Gaussian regressions on features that add up."""
         table = self.columns.tables[scale]
-        gram = self._gram(node, scale)
+        gram = self._gram(among, scale)
         chosen = [self.columns.additive_features(scale, kind, one) for one in parents]
         width = max(len(one) for one in chosen)
         index = np.full((len(chosen), width), table.padding)
@@ -228,11 +268,11 @@ class FamilyModels:
         )
 
     def _by_level(
-        self, node: int, parents: Bool[np.ndarray, " d"], scale: Scale, t: float
+        self, node: int, parents: Bool[np.ndarray, " d"], scale: Scale, t: float, among: int
     ) -> Regression:
         """A Gaussian regression on lines in every configuration, with a variance of its own."""
         number = np.flatnonzero(parents & self.columns.is_number)
-        grams = self._grams_by_level(node, scale, parents & self.columns.is_level)
+        grams = self._grams_by_level(among, scale, parents & self.columns.is_level)
         place = np.cumsum(self.columns.is_number)  # of each line after the constant
         index = np.concatenate([[0], place[number]]).astype(int)
         target = int(place[node])
@@ -246,9 +286,9 @@ class FamilyModels:
             t,
         )
 
-    def _gram(self, node: int, scale: Scale) -> Float[np.ndarray, "q q"]:
-        """Sums of products of all features over the rows that count for the node."""
-        observed = self.columns.observed[:, node]
+    def _gram(self, among: int, scale: Scale) -> Float[np.ndarray, "q q"]:
+        """Sums of products of all features over the rows that count."""
+        observed = self.columns.observed[:, among]
 
         def compute() -> np.ndarray:
             read = self.columns.tables[scale].values[observed]
@@ -257,10 +297,10 @@ class FamilyModels:
         return self._kept((scale, observed.tobytes()), compute)
 
     def _grams_by_level(
-        self, node: int, scale: Scale, levels: Bool[np.ndarray, " d"]
+        self, among: int, scale: Scale, levels: Bool[np.ndarray, " d"]
     ) -> Float[np.ndarray, "c q q"]:
         """The same of the constant and all lines of numbers, in every configuration."""
-        columns, observed = self.columns, self.columns.observed[:, node]
+        columns, observed = self.columns, self.columns.observed[:, among]
 
         def compute() -> np.ndarray:
             members = np.flatnonzero(levels)

@@ -48,8 +48,8 @@ class FeatureTable:
     """
 
     values: Float[np.ndarray, "n q"]
-    lines: tuple[Int[np.ndarray, " k"], ...]
-    curves: tuple[Int[np.ndarray, " k"], ...]
+    lines: tuple[Int[np.ndarray, " _"], ...]
+    curves: tuple[Int[np.ndarray, " _"], ...]
     knots: Float[np.ndarray, "d m"]
 
     @property

@@ -78,28 +78,19 @@ def _functions(
     for node in np.unique(nodes).tolist():
         which = np.flatnonzero(nodes == node)
         different, index = np.unique(parents[which], axis=0, return_inverse=True)
-        tabular = models.is_table(node, different)
-        labels: list[Component] = []
-        values = np.zeros((len(different), 0))
-        if not tabular.all():
-            labels, found = models.components(node, different[~tabular])
-            values = np.full((len(different), len(labels)), -np.inf)
-            values[~tabular] = found
+        labels, values = models.components(node, different)
         for number, chosen in enumerate(different):
             families = which[index.reshape(-1) == number]
-            if tabular[number]:
-                for k in families:
-                    yield int(k), _table(rng, models, node, chosen)
-                continue
-            weights = softmax(values[number])
-            picked = rng.choice(len(labels), size=len(families), p=weights)
+            picked = rng.choice(len(labels), size=len(families), p=softmax(values[number]))
             for label in np.unique(picked):
-                fitted = models.modes(node, chosen, labels[label])
-                for k in families[picked == label]:
-                    yield (
-                        int(k),
-                        _regression(rng, models, node, chosen, labels[label], fitted, most),
-                    )
+                component, own = labels[label], families[picked == label]
+                if component.kind is None:
+                    for k in own:
+                        yield int(k), _table(rng, models, node, chosen)
+                    continue
+                fitted = models.modes(node, chosen, component)
+                for k in own:
+                    yield int(k), _regression(rng, models, node, chosen, component, fitted, most)
 
 
 def _table(

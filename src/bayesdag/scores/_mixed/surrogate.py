@@ -30,8 +30,8 @@ class DegenerateMoments(NamedTuple):
     group: Int[np.ndarray, " d"]
     covariance: Float[np.ndarray, "g q q"]
     num_rows: Int[np.ndarray, " g"]
-    as_node: tuple[Int[np.ndarray, " k"], ...]
-    as_parent: tuple[Int[np.ndarray, " k"], ...]
+    as_node: tuple[Int[np.ndarray, " _"], ...]
+    as_parent: tuple[Int[np.ndarray, " _"], ...]
 
 
 def moments_of(columns: MixedColumns) -> DegenerateMoments:
@@ -90,7 +90,7 @@ class DegenerateGaussian:
 
 
 def _log_determinants(
-    stats: DegenerateMoments, entry: Int[np.ndarray, " m"], sets: list[Int[np.ndarray, " k"]]
+    stats: DegenerateMoments, entry: Int[np.ndarray, " m"], sets: list[Int[np.ndarray, " _"]]
 ) -> Float[np.ndarray, " m"]:
     """Of the covariances of sets of features, padded to one size."""
     result, sizes = np.empty(len(sets)), np.array([len(one) for one in sets])

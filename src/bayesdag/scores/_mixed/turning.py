@@ -11,7 +11,9 @@ mean of itself and of what Bayes' theorem makes of the other way,
 
 with A the parents of the same kind, B those of other kinds and F the evidence of functions in one
 direction. A pair of different kinds then has the same evidence in both directions, exactly;
-larger graphs nearly so. Directions come from independences, interventions and knowledge, and
+larger graphs nearly so. Only rows in which i was observed count for any of the terms: where an
+experimenter set i, the other way of writing the joint distribution knows nothing of it.
+Directions come from independences, interventions and knowledge, and
 among measurements from the functions between them.
 """
 
@@ -23,8 +25,8 @@ from jaxtyping import Bool, Float, Int
 
 from bayesdag.types import ParentSets
 
-# A node and the set of its parents as bits.
-FamilyKey = tuple[int, int]
+# A node, the set of its parents as bits, and the column whose observed rows count.
+FamilyKey = tuple[int, int, int]
 
 
 class TurnedFamily(NamedTuple):
@@ -45,18 +47,24 @@ class TurningScores:
     """Evidence of families of any kinds, each one-directional family computed once.
 
     Args:
-        evidence: of one node with m parent sets, functions in one direction.
+        evidence: of one node with m parent sets, functions in one direction, in the rows where
+            a column was observed.
         group: of every column; between groups the shape of a distribution does not count.
         fixed: columns that nothing acts on: their arrows are never turned.
+        observed: False where an experimenter set a cell.
     """
 
     def __init__(
         self,
-        evidence: Callable[[int, ParentSets], Float[np.ndarray, " m"]],
+        evidence: Callable[[int, ParentSets, int], Float[np.ndarray, " m"]],
         group: tuple[str, ...],
         fixed: Bool[np.ndarray, " d"],
+        observed: Bool[np.ndarray, "n d"],
     ) -> None:
         self._evidence, self._group, self._fixed = evidence, group, fixed
+        # Columns that were observed in the same rows share what is computed for one of them.
+        first: dict[bytes, int] = {}
+        self._rows_of = [first.setdefault(seen.tobytes(), j) for j, seen in enumerate(observed.T)]
         self._known: dict[FamilyKey, float] = {}
         self._order: list[int] | None = None
 
@@ -81,16 +89,17 @@ class TurningScores:
 
     def _turned(self, node: int, parents: list[int]) -> TurnedFamily:
         """The family, and what it becomes when all arrows between kinds are turned."""
-        itself = (node, _bits(parents))
+        rows = self._rows_of[node]
+        itself = (node, _bits(parents), rows)
         same = [j for j in parents if self._group[j] == self._group[node] or bool(self._fixed[j])]
         others = [j for j in self._label_free_order() if j in set(parents) - set(same)]
         if not others:
             return TurnedFamily(itself, (), ())
         given = _bits(same)
-        added, subtracted = [(node, given)], []
+        added, subtracted = [(node, given, rows)], []
         for j in others:
-            added.append((j, given | 1 << node))
-            subtracted.append((j, given))
+            added.append((j, given | 1 << node, rows))
+            subtracted.append((j, given, rows))
             given |= 1 << j
         return TurnedFamily(itself, tuple(added), tuple(subtracted))
 
@@ -98,19 +107,21 @@ class TurningScores:
         """Columns by their own evidence, so that the order of the table does not matter."""
         if self._order is None:
             every = range(len(self._group))
-            self._compute((j, 0) for j in every)
-            self._order = sorted(every, key=lambda j: self._known[j, 0])
+            own = [(j, 0, self._rows_of[j]) for j in every]
+            self._compute(own)
+            self._order = sorted(every, key=lambda j: self._known[own[j]])
         return self._order
 
     def _compute(self, keys: Iterable[FamilyKey]) -> None:
-        missing: dict[int, list[int]] = {}
-        for node, bits in dict.fromkeys(keys):
-            if (node, bits) not in self._known:
-                missing.setdefault(node, []).append(bits)
-        for node, sets in missing.items():
-            values = self._evidence(node, _members(sets, len(self._group)))
+        missing: dict[tuple[int, int], list[int]] = {}
+        for key in dict.fromkeys(keys):
+            if key not in self._known:
+                node, bits, rows = key
+                missing.setdefault((node, rows), []).append(bits)
+        for (node, rows), sets in missing.items():
+            values = self._evidence(node, _members(sets, len(self._group)), rows)
             for bits, value in zip(sets, values.tolist(), strict=True):
-                self._known[node, bits] = value
+                self._known[node, bits, rows] = value
 
 
 def _bits(columns: list[int]) -> int:

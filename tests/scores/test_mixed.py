@@ -1,0 +1,357 @@
+"""Scores of levels, counts and measurements: proper, comparable, and without artefacts."""
+
+from itertools import product
+
+import jax
+import numpy as np
+import pytest
+from scipy import integrate
+from scipy.special import expit, gammaln, logsumexp
+from scipy.stats import nbinom, norm
+
+from bayesdag.data import Dataset
+from bayesdag.data.kinds import CONTINUOUS, Kind
+from bayesdag.errors import InputError
+from bayesdag.graphs import iterate_dags
+from bayesdag.scores._mixed import gaussian, newton
+from bayesdag.scores._mixed.families import CONSTANT_SCALE, WEIGHT_SCALES
+from bayesdag.scores._mixed.likelihoods import Logistic, NegativeBinomial, OrderedLogistic
+from bayesdag.scores.bdeu import BDeu
+from bayesdag.scores.bge import BGe
+from bayesdag.scores.mixed import MixedScore
+from bayesdag.types import ExpensiveScore
+
+COUNT = Kind("count")
+
+
+def levels(name, number):
+    return Kind(name, tuple(f"l{k}" for k in range(number)))
+
+
+def cut(values, number):
+    """Codes of equally frequent classes."""
+    inner = np.quantile(values, np.arange(1, number) / number)
+    return np.searchsorted(inner, values).astype(float)
+
+
+def table(columns, kinds, **more):
+    values = np.stack(columns, axis=1).astype(float)
+    return Dataset(values, tuple("abcdefgh"[: len(kinds)]), kinds=tuple(kinds), **more)
+
+
+def evidence(score, data, node, *parents):
+    chosen = np.zeros((1, data.num_variables), dtype=bool)
+    chosen[0, list(parents)] = True
+    return float(score.log_evidence(score.prepare(data), node, chosen)[0])
+
+
+def log_posterior(score, data):
+    """Every DAG, and the log evidence of each."""
+    dags = np.concatenate(list(iterate_dags(data.num_variables)))
+    stats, d = score.prepare(data), data.num_variables
+    parents = np.swapaxes(dags != 0, 1, 2)
+    values = [score.log_evidence(stats, i, parents[:, i]) for i in range(d)]
+    return dags, np.sum(values, axis=0)
+
+
+def edges(score, data):
+    dags, value = log_posterior(score, data)
+    weights = np.exp(value - logsumexp(value))
+    return np.tensordot(weights, dags, axes=1)
+
+
+def discrete_rows(num_rows=60, seed=0):
+    rng = np.random.default_rng(seed)
+    a = rng.integers(0, 2, num_rows)
+    b = (a + (rng.random(num_rows) < 0.3)) % 2
+    c = (a + b + rng.integers(0, 2, num_rows)) % 3
+    return table([a, b, c], [levels("binary", 2), levels("ordinal", 2), levels("categorical", 3)])
+
+
+def chain(num_rows=500, seed=0):
+    """a -> b -> c, linear and Gaussian: no direction is identified."""
+    rng = np.random.default_rng(seed)
+    a, noise = rng.normal(size=num_rows), rng.normal(size=(2, num_rows))
+    b = 0.8 * a + 0.6 * noise[0]
+    return [a, b, 0.8 * b + 0.6 * noise[1]]
+
+
+def test_the_mass_of_a_table_sums_to_one():
+    parent = np.array([0.0, 1.0, 1.0, 0.0])
+    kinds = [levels("binary", 2), levels("categorical", 3)]
+    masses = [
+        evidence(BDeu(), table([parent, np.array(codes, float)], kinds), 1, 0)
+        for codes in product(range(3), repeat=4)
+    ]
+    assert logsumexp(masses) == pytest.approx(0, abs=1e-9)
+
+
+def test_equivalent_graphs_of_levels_have_the_same_score():
+    dags, value = log_posterior(BDeu(), discrete_rows())
+    skeleton = (dags + np.swapaxes(dags, 1, 2)) != 0
+    complete = value[skeleton.sum(axis=(1, 2)) == 6]
+    assert len(complete) == 6
+    assert np.ptp(complete) < 1e-9
+    one_edge = [value[k] for k in range(len(dags)) if dags[k].sum() == 1 and skeleton[k, 0, 1]]
+    assert one_edge[0] == pytest.approx(one_edge[1], abs=1e-9)
+
+
+def test_bdeu_is_the_product_of_predictive_probabilities():
+    """Row by row: a level is as probable as its cell is full, prior rows included."""
+    data = discrete_rows(40)
+    codes, ess = data.values.astype(int), 2.0
+    cells, total = np.full((2, 2, 3), ess / 12), 0.0
+    for a, b, c in codes:
+        total += np.log(cells[a, b, c] / cells[a, b].sum())
+        cells[a, b, c] += 1
+    assert evidence(BDeu(ess=ess), data, 2, 0, 1) == pytest.approx(total, abs=1e-9)
+
+
+def test_a_level_that_was_set_does_not_count():
+    data = discrete_rows()
+    mask = np.zeros(data.values.shape, dtype=bool)
+    mask[:30, 2] = True
+    half = table(data.values[30:].T, data.kinds)
+    whole = Dataset(data.values, data.names, mask, kinds=data.kinds)
+    assert evidence(BDeu(), whole, 2, 0) == pytest.approx(evidence(BDeu(), half, 2, 0), abs=1e-9)
+
+
+def test_columns_without_levels_are_refused_by_bdeu_with_what_can():
+    data = table(chain(20), [CONTINUOUS] * 3)
+    with pytest.raises(InputError, match="score 'mixed'"):
+        BDeu().prepare(data)
+
+
+def test_lines_of_measurements_are_bge():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(50, 3))
+    x[:, 2] += x[:, 0]
+    wide = np.concatenate([np.ones((50, 1)), x[:, :2]], axis=1)
+    found = gaussian.regress(
+        (wide.T @ wide)[None],
+        (wide.T @ x[:, 2])[None],
+        (x[:, 2] @ x[:, 2])[None],
+        np.array([50.0]),
+        np.array([2]),
+        0.5,
+    )
+    from bayesdag.data import Scaling
+
+    data = Dataset(x, ("a", "b", "c"), scaling=Scaling.of(x, "none"))
+    assert found.log_evidence[0] == pytest.approx(evidence(BGe(), data, 2, 0, 1), abs=1e-8)
+
+
+def test_a_gaussian_density_integrates_to_one():
+    wide = np.array([[1.0, 0.3], [1.0, -1.0]])
+
+    def density(y):
+        target = np.array([0.4, y])
+        found = gaussian.regress(
+            (wide.T @ wide)[None],
+            (wide.T @ target)[None],
+            (target @ target)[None],
+            np.array([2.0]),
+            np.array([1]),
+            0.05,
+        )
+        return np.exp(found.log_evidence[0])
+
+    first = gaussian.regress(
+        (wide[:1].T @ wide[:1])[None],
+        (0.4 * wide[:1].T)[None, :, 0],
+        np.array([0.16]),
+        np.array([1.0]),
+        np.array([1]),
+        0.05,
+    )
+    total = integrate.quad(density, -200, 200, points=[0, 0.4], limit=400)[0]
+    assert total == pytest.approx(np.exp(first.log_evidence[0]), rel=1e-3)
+
+
+def quadrature(log_likelihood, deviations):
+    """∫ exp(log likelihood) under independent normal priors of one or two parameters."""
+    axes = [np.linspace(-6 * s, 6 * s, 161) for s in deviations]
+    grid = np.meshgrid(*axes, indexing="ij")
+    prior = sum(norm.logpdf(g, scale=s) for g, s in zip(grid, deviations, strict=True))
+    step = np.prod([axis[1] - axis[0] for axis in axes])
+    return logsumexp(log_likelihood(*grid) + prior) + np.log(step)
+
+
+def laplace(model, scale):
+    precision = np.array([CONSTANT_SCALE**-2, scale**-2])
+    found = newton.laplace(model, model.prior(precision), model.start())
+    return found.log_evidence[0] + model.log_constant
+
+
+ROWS = np.random.default_rng(0).normal(size=80)
+DESIGN = np.stack([np.ones(80), ROWS], axis=1)[None]
+
+
+@pytest.mark.parametrize("scale", WEIGHT_SCALES)
+def test_laplace_agrees_with_quadrature_for_two_levels(scale):
+    codes = (np.random.default_rng(1).random(80) < expit(0.5 + ROWS)).astype(int)
+
+    def log_likelihood(constant, slope):
+        eta = constant[..., None] + slope[..., None] * ROWS
+        return (codes * eta - np.logaddexp(0, eta)).sum(axis=-1)
+
+    exact = quadrature(log_likelihood, [2**0.5 * CONSTANT_SCALE, 2**0.5 * scale])
+    assert laplace(Logistic(DESIGN, codes, 2), scale) == pytest.approx(exact, abs=0.1)
+
+
+def test_two_ordered_levels_are_two_levels():
+    codes = (np.random.default_rng(1).random(80) < expit(0.5 + ROWS)).astype(int)
+    both = [laplace(model(DESIGN, codes, 2), 1.5) for model in (Logistic, OrderedLogistic)]
+    assert both[0] == pytest.approx(both[1], abs=1e-6)
+
+
+def test_laplace_agrees_with_quadrature_for_counts():
+    counts = np.random.default_rng(1).poisson(np.exp(0.5 + 0.4 * ROWS)).astype(float)
+
+    def log_likelihood(constant, slope):
+        mean = np.exp(constant[..., None] + slope[..., None] * ROWS)
+        return nbinom.logpmf(counts, 4.0, 4.0 / (4.0 + mean)).sum(axis=-1)
+
+    exact = quadrature(log_likelihood, [5.0 / 4, 0.5])  # a narrower grid
+    model = NegativeBinomial(DESIGN, counts, 4.0)
+    prior = np.diag([(5.0 / 4) ** -2, 0.5**-2])
+    found = newton.laplace(model, prior, model.start()).log_evidence[0]
+    assert found == pytest.approx(exact, abs=0.1)
+
+
+@pytest.mark.parametrize("model", [Logistic, OrderedLogistic])
+def test_derivatives_are_those_of_the_log_likelihood(model, key):
+    codes = np.random.default_rng(2).integers(0, 4, 80)
+    found = model(DESIGN, codes, 4)
+    theta = found.start() + 0.1 * np.asarray(jax.random.normal(key, found.start().shape))
+    at = found.derivatives(theta)
+    for k in range(theta.shape[1]):
+        moved = np.eye(theta.shape[1])[[k]] * 1e-5
+        ahead, behind = (found.derivatives(theta + s * moved) for s in (1, -1))
+        slope = (ahead.value - behind.value) / 2e-5
+        assert at.gradient[0, k] == pytest.approx(slope[0], rel=1e-4, abs=1e-4)
+        bend = (behind.gradient - ahead.gradient)[0] / 2e-5
+        np.testing.assert_allclose(at.hessian[0, k], bend, rtol=1e-4, atol=1e-3)
+
+
+def test_masses_of_levels_and_counts_sum_to_about_one():
+    """Over all codes of a new row: Laplace's approximation is not exact."""
+    codes = cut(0.7 * ROWS + np.random.default_rng(3).normal(size=80), 3).astype(int)
+    for model in (Logistic, OrderedLogistic):
+        all_rows = laplace(model(DESIGN[:, :-1], codes[:-1], 3), 1.5)
+        with_last = [laplace(model(DESIGN, np.append(codes[:-1], k), 3), 1.5) for k in range(3)]
+        assert logsumexp(with_last) - all_rows == pytest.approx(0, abs=0.02)
+
+
+def test_thresholds_are_proper_however_many():
+    """The evidence of ordered levels without parents lies near that of their table."""
+    codes = np.random.default_rng(4).integers(0, 4, 400)
+    counts = np.bincount(codes)
+    exact = gammaln(1) - gammaln(401) + (gammaln(counts + 0.25) - gammaln(0.25)).sum()
+    model = OrderedLogistic(np.ones((1, 400, 1)), codes, 4)
+    mode = newton.laplace(model, model.prior(np.array([CONSTANT_SCALE**-2])), model.start())
+    assert mode.log_evidence[0] + model.log_constant == pytest.approx(exact, abs=3)
+
+
+KINDS = {
+    "binary": (levels("binary", 2), lambda v: cut(v, 2)),
+    "ordinal": (levels("ordinal", 4), lambda v: cut(v, 4)),
+    "categorical": (levels("categorical", 3), lambda v: cut(v, 3)),
+    "count": (COUNT, lambda v: np.maximum(np.round(3 * v + 6), 0)),
+}
+
+
+@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize("which", [(0,), (1,)])
+def test_a_discretised_copy_gives_no_certain_direction(name, which):
+    kind, coded = KINDS[name]
+    columns, kinds = chain(), [CONTINUOUS] * 3
+    for j in which:
+        columns[j], kinds[j] = coded(columns[j]), kind
+    found = edges(MixedScore(), table(columns, kinds))
+    for i, j in [(0, 1), (1, 2)]:
+        assert found[i, j] + found[j, i] > 0.95
+        assert 0.05 < found[i, j] < 0.95
+
+
+def test_a_pair_of_kinds_has_the_same_evidence_in_both_directions():
+    rng = np.random.default_rng(0)
+    label = rng.integers(0, 3, 200)
+    value = label * 2.0 + rng.normal(size=200) ** 3
+    data = table([label, value], [levels("categorical", 3), CONTINUOUS])
+    score = MixedScore()
+    forward = evidence(score, data, 0) + evidence(score, data, 1, 0)
+    backward = evidence(score, data, 1) + evidence(score, data, 0, 1)
+    assert forward == pytest.approx(backward, abs=1e-9)
+    assert forward > evidence(score, data, 0) + evidence(score, data, 1) + 20
+
+
+def test_an_experiment_tells_the_direction_between_kinds():
+    rng = np.random.default_rng(0)
+    dose = rng.integers(0, 2, 300).astype(float)
+    mask = np.zeros((300, 2), dtype=bool)
+    mask[:150, 1] = True
+    effect = dose + rng.normal(size=300)
+    effect[:150] = rng.normal(size=150)  # set, whatever the dose
+    data = table([dose, effect], [levels("binary", 2), CONTINUOUS], interventions=mask)
+    assert edges(MixedScore(), data)[0, 1] > 0.95
+
+
+def test_names_of_levels_do_not_matter():
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 3, 150)
+    value = np.array([0.0, 2.0, -1.0])[codes] + rng.normal(size=150)
+    kinds = [levels("categorical", 3), CONTINUOUS]
+    renamed = np.array([2, 0, 1])[codes]
+    for node, parent in [(0, 1), (1, 0)]:
+        both = [
+            evidence(MixedScore(), table([c, value], kinds), node, parent) for c in (codes, renamed)
+        ]
+        assert both[0] == pytest.approx(both[1], abs=1e-5)
+
+
+def test_levels_are_not_numbers():
+    """A category whose middle code is extreme: a line of codes would see nothing."""
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 3, 300)
+    value = np.where(codes == 1, 2.0, 0.0) + rng.normal(size=300)
+    data = table([codes, value], [levels("categorical", 3), CONTINUOUS])
+    gain = evidence(MixedScore(), data, 1, 0) - evidence(MixedScore(), data, 1)
+    assert gain > 50
+
+
+def test_a_curve_between_measurements_still_tells_its_direction():
+    rng = np.random.default_rng(0)
+    x = rng.uniform(-2, 2, 400)
+    y = x**2 + 0.5 * rng.normal(size=400)
+    data = table([x, y, rng.integers(0, 2, 400)], [CONTINUOUS, CONTINUOUS, levels("binary", 2)])
+    assert edges(MixedScore(), data)[0, 1] > 0.95
+
+
+def test_an_environment_may_change_a_level():
+    rng = np.random.default_rng(0)
+    where = np.repeat(["here", "there"], 150)
+    a = (rng.random(300) < np.where(where == "here", 0.2, 0.8)).astype(float)
+    data = Dataset(
+        np.stack([a, rng.normal(size=300)], axis=1),
+        ("a", "b"),
+        environment=where,
+        kinds=(levels("binary", 2), CONTINUOUS),
+    )
+    gain = evidence(MixedScore(), data, 0, 2) - evidence(MixedScore(), data, 0)
+    assert gain > 20
+    assert evidence(MixedScore(), data, 1, 2) < evidence(MixedScore(), data, 1)
+
+
+def test_the_score_knows_where_an_expensive_search_begins():
+    score, data = (
+        MixedScore(),
+        table(
+            [*chain(200)[:2], cut(chain(200)[2], 3)], [CONTINUOUS, CONTINUOUS, levels("ordinal", 3)]
+        ),
+    )
+    assert isinstance(score, ExpensiveScore)
+    stats = score.prepare(data)
+    gain = score.approximate_gain(stats, np.array([2]), np.zeros((1, 3), dtype=bool))
+    assert gain[0, 1] > gain[0, 0] > 0
+    assert gain[0, 2] == 0
