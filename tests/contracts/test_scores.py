@@ -10,7 +10,8 @@ from scipy.special import logsumexp
 
 from bayesdag import plugins
 from bayesdag.data import Dataset, Scaling
-from bayesdag.types import Score
+from bayesdag.data.kinds import CONTINUOUS, Kind
+from bayesdag.types import Score, kinds_taken
 from tests.toys import NETWORK_ROWS, SMALL_NETWORKS
 
 # Settings that keep a trained score to seconds.
@@ -38,8 +39,22 @@ def rows(num_rows=NETWORK_ROWS, seed=0):
     return x
 
 
-def table(values, names=NAMES, interventions=None):
-    return Dataset(values, names, interventions, Scaling.of(values, "none"))
+def table(values, names=NAMES, interventions=None, kinds=(CONTINUOUS,) * 4):
+    return Dataset(values, names, interventions, Scaling.of(values, "none"), kinds=kinds)
+
+
+def taken(name, values):
+    """Values that the score takes: measurements, or whether they are above zero."""
+    return values if is_measured(name) else (values > 0).astype(float)
+
+
+def kinds_of(name):
+    kind = CONTINUOUS if is_measured(name) else Kind("binary", ("low", "high"))
+    return (kind,) * len(NAMES)
+
+
+def is_measured(name):
+    return "continuous" in kinds_taken(build(name))
 
 
 def some_parents(node):
@@ -76,22 +91,23 @@ def test_it_is_a_score(name):
 
 @every_score
 def test_relabelling_the_columns_leaves_the_evidence(name):
-    order, values = [2, 0, 3, 1], rows()
-    moved = table(values[:, order], tuple(NAMES[i] for i in order))
+    order, values, kinds = [2, 0, 3, 1], taken(name, rows()), kinds_of(name)
+    moved = table(values[:, order], tuple(NAMES[i] for i in order), kinds=kinds)
     parents = some_parents(2)
-    first = evidence(name, table(values))
+    first = evidence(name, table(values, kinds=kinds))
     second = evidence(name, moved, order.index(2), parents[:, order])
-    rounding, error = 1e-8 * np.abs(first).max(), spread_between_trainings(name, table(values))
+    error = spread_between_trainings(name, table(values, kinds=kinds))
+    rounding = 1e-8 * np.abs(first).max()
     assert np.abs(first - second).max() < rounding + 4 * 2**0.5 * error
 
 
 @every_score
 def test_cells_that_were_set_do_not_count_for_their_node_but_do_for_its_children(name):
-    values, mask = rows(), np.zeros((NETWORK_ROWS, 4), dtype=bool)
+    values, mask = taken(name, rows()), np.zeros((NETWORK_ROWS, 4), dtype=bool)
     mask[:60, 1] = True
     changed = values.copy()
-    changed[:60, 1] = np.random.default_rng(1).normal(3.0, 2.0, 60)
-    before = Dataset(values, NAMES, mask, Scaling.of(values, "none"))
+    changed[:60, 1] = taken(name, np.random.default_rng(1).normal(3.0, 2.0, 60))
+    before = table(values, NAMES, mask, kinds_of(name))
     after = dataclasses.replace(before, values=changed)
     score, child = build(name), np.array([[True, True, False, False]])
     one, other = score.prepare(before), score.prepare(after)
@@ -103,7 +119,8 @@ def test_cells_that_were_set_do_not_count_for_their_node_but_do_for_its_children
 
 @every_score
 def test_equal_fits_give_equal_results(name):
-    score, data, key = build(name), table(rows()), jax.random.key(0)
+    score, key = build(name), jax.random.key(0)
+    data = table(taken(name, rows()), kinds=kinds_of(name))
     fits = [score.prepare(data) for _ in range(2)]
     values = [score.log_evidence(stats, 2, some_parents(2)) for stats in fits]
     np.testing.assert_array_equal(*values)
@@ -113,7 +130,9 @@ def test_equal_fits_give_equal_results(name):
 
 @every_score
 def test_the_true_parents_have_the_most_evidence_and_the_best_draws(name, key):
-    data, held_out = table(rows()), rows(200, seed=1)
+    num_rows = NETWORK_ROWS if is_measured(name) else 1000  # a sign says less than a number
+    values, held_out = (taken(name, rows(num, seed)) for num, seed in ((num_rows, 0), (200, 1)))
+    data = table(values, kinds=kinds_of(name))
     none, true = evidence(name, data)
     assert true > none + 5
     empty = np.zeros_like(GRAPH)
@@ -129,8 +148,10 @@ def test_draws_predict_what_the_evidence_says(name, key):
     # Means of zero: some scores centre the columns at no charge.
     values, fresh = rows(60), rows(2, seed=2)
     values, fresh = values - values.mean(axis=0), np.concatenate([fresh, -fresh])
+    values, fresh = taken(name, values), taken(name, fresh)
     score = build(name)
-    longer, shorter = table(np.concatenate([values, fresh])), table(values)
+    longer = table(np.concatenate([values, fresh]), kinds=kinds_of(name))
+    shorter = table(values, kinds=kinds_of(name))
     wanted = sum(
         evidence_of_graph(score, longer, node) - evidence_of_graph(score, shorter, node)
         for node in range(4)
@@ -150,7 +171,7 @@ def test_the_shortcut_for_additions_is_the_plain_evidence(name):
     shortcut = getattr(score, "log_evidence_of_additions", None)
     if shortcut is None:
         pytest.skip("every addition is scored on its own")
-    stats = score.prepare(table(rows()))
+    stats = score.prepare(table(taken(name, rows()), kinds=kinds_of(name)))
     nodes, parents = np.array([2, 3]), np.array([[True, False, False, False], [False] * 4])
     found = shortcut(stats, nodes, parents)
     for node, base, values in zip(nodes, parents, found, strict=True):

@@ -15,7 +15,11 @@ from bayesdag.errors import InputError
 from bayesdag.graphs import iterate_dags
 from bayesdag.scores._mixed import gaussian, newton
 from bayesdag.scores._mixed.families import CONSTANT_SCALE, WEIGHT_SCALES
-from bayesdag.scores._mixed.likelihoods import Logistic, NegativeBinomial, OrderedLogistic
+from bayesdag.scores._mixed.likelihoods import (
+    MultinomialLogistic,
+    NegativeBinomial,
+    OrderedLogistic,
+)
 from bayesdag.scores.bdeu import BDeu
 from bayesdag.scores.bge import BGe
 from bayesdag.scores.mixed import MixedScore
@@ -196,12 +200,14 @@ def test_laplace_agrees_with_quadrature_for_two_levels(scale):
         return (codes * eta - np.logaddexp(0, eta)).sum(axis=-1)
 
     exact = quadrature(log_likelihood, [2**0.5 * CONSTANT_SCALE, 2**0.5 * scale])
-    assert laplace(Logistic(DESIGN, codes, 2), scale) == pytest.approx(exact, abs=0.1)
+    assert laplace(MultinomialLogistic(DESIGN, codes, 2), scale) == pytest.approx(exact, abs=0.1)
 
 
 def test_two_ordered_levels_are_two_levels():
     codes = (np.random.default_rng(1).random(80) < expit(0.5 + ROWS)).astype(int)
-    both = [laplace(model(DESIGN, codes, 2), 1.5) for model in (Logistic, OrderedLogistic)]
+    both = [
+        laplace(model(DESIGN, codes, 2), 1.5) for model in (MultinomialLogistic, OrderedLogistic)
+    ]
     assert both[0] == pytest.approx(both[1], abs=1e-6)
 
 
@@ -219,7 +225,7 @@ def test_laplace_agrees_with_quadrature_for_counts():
     assert found == pytest.approx(exact, abs=0.1)
 
 
-@pytest.mark.parametrize("model", [Logistic, OrderedLogistic])
+@pytest.mark.parametrize("model", [MultinomialLogistic, OrderedLogistic])
 def test_derivatives_are_those_of_the_log_likelihood(model, key):
     codes = np.random.default_rng(2).integers(0, 4, 80)
     found = model(DESIGN, codes, 4)
@@ -237,7 +243,7 @@ def test_derivatives_are_those_of_the_log_likelihood(model, key):
 def test_masses_of_levels_and_counts_sum_to_about_one():
     """Over all codes of a new row: Laplace's approximation is not exact."""
     codes = cut(0.7 * ROWS + np.random.default_rng(3).normal(size=80), 3).astype(int)
-    for model in (Logistic, OrderedLogistic):
+    for model in (MultinomialLogistic, OrderedLogistic):
         all_rows = laplace(model(DESIGN[:, :-1], codes[:-1], 3), 1.5)
         with_last = [laplace(model(DESIGN, np.append(codes[:-1], k), 3), 1.5) for k in range(3)]
         assert logsumexp(with_last) - all_rows == pytest.approx(0, abs=0.02)

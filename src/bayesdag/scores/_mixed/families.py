@@ -17,7 +17,11 @@ from bayesdag.scores._mixed import contingency, gaussian, newton
 from bayesdag.scores._mixed.contingency import LevelRows, configurations
 from bayesdag.scores._mixed.features import MixedClass, MixedColumns, Scale
 from bayesdag.scores._mixed.gaussian import PRIOR_SCALES, Regression
-from bayesdag.scores._mixed.likelihoods import Logistic, NegativeBinomial, OrderedLogistic
+from bayesdag.scores._mixed.likelihoods import (
+    MultinomialLogistic,
+    NegativeBinomial,
+    OrderedLogistic,
+)
 from bayesdag.scores._mixed.newton import Mode
 
 # Prior deviations of weights on the scale of logits, equally probable.
@@ -227,7 +231,9 @@ class FamilyModels:
                     yield (*hyper, r), mode
             return
         ordered = self.columns.kinds[node].name == "ordinal"
-        yield from _along_scales((OrderedLogistic if ordered else Logistic)(design, codes, k))
+        yield from _along_scales(
+            (OrderedLogistic if ordered else MultinomialLogistic)(design, codes, k)
+        )
 
     def _design(
         self, parents: Bool[np.ndarray, " d"], scale: Scale, kind: MixedClass, among: int
@@ -323,7 +329,7 @@ class FamilyModels:
 
 
 def _along_scales(
-    model: Logistic | OrderedLogistic | NegativeBinomial,
+    model: MultinomialLogistic | OrderedLogistic | NegativeBinomial,
     start: Float[np.ndarray, "m q"] | None = None,
 ) -> Iterator[tuple[tuple[float], Mode]]:
     """Modes under every prior scale of the weights."""

@@ -14,7 +14,7 @@ from bayesdag.scores._mixed.newton import Derivatives
 MOST_LOG_MEAN = 30.0  # of a count: predictors are cut off there, far from any data
 
 
-class Logistic(NamedTuple):
+class MultinomialLogistic(NamedTuple):
     """Levels by multinomial logistic regression; level 0 is the reference.
 
     Parameters are the weights, column by column of the design, of every level but the first.
