@@ -3,11 +3,12 @@
 Levels are tables of probabilities where all parents have levels, too (BDeu), and logistic or
 ordered logistic regressions elsewhere; counts are negative binomial regressions on a log scale;
 measurements are Gaussian, as they are or by their normal scores. Functions are lines, sums of
-curves, or lines of their own at every level of the parents, equally probable beforehand. All are
+curves, quadratic, or lines of their own at every level of the parents, equally probable
+beforehand. All are
 densities or masses of the same cells, so that they can be compared.
 
-No direction comes from a shape (`_mixed.turning`): a family that joins kinds is the mean of itself
-and of what Bayes' theorem makes of the other way.
+No direction comes from a shape (`_mixed.turning`): dependence between kinds is scored in one way,
+levels given measurements, whichever way the arrow points.
 """
 
 from dataclasses import dataclass
@@ -79,7 +80,7 @@ class MixedScore:
         rows = contingency.level_rows(columns.codes, columns.observed, columns.num_levels)
         models = FamilyModels(columns, rows, self.ess)
         scores = TurningScores(
-            models.log_evidence, columns.turning_groups, columns.contexts, columns.observed
+            models.log_evidence, columns.rank, columns.contexts, columns.observed
         )
         return MixedStats(models, scores, surrogate.moments_of(columns))
 
@@ -143,7 +144,7 @@ class MixedScore:
     def function_weights(
         self, stats: MixedStats, graphs: Shaped[np.ndarray, "s d d"]
     ) -> dict[str, Float[np.ndarray, " d"]]:
-        """Probability of tables, lines, sums of curves and lines by level, by variable."""
+        """Probability of tables and of every class of functions, by variable."""
         nodes, parents = _sufficient_statistics.of_graphs(graphs)
         num, d = graphs.shape[:2]
         weights = np.zeros((len(nodes), len(MixedClass) + 1))

@@ -1,9 +1,9 @@
 """Mechanisms of columns of every kind: tables, regressions by level, and sums of curves.
 
-A node reads features of its parents [1, lines, curves and indicators], a prefix of them, with
-weights that may be those of the parents' configuration of levels. What comes out is, by the kind
-of the node, mean and log scale of a measurement, the log mean of a count, logits of levels
-against level 0, or logits of P(code ≤ k) where levels are ordered.
+A node reads features of its parents [1, lines, curves and indicators, products], a prefix of
+them, with weights that may be those of the parents' configuration of levels. What comes out is,
+by the kind of the node, mean and log scale of a measurement, the log mean of a count, logits of
+levels against level 0, or logits of P(code ≤ k) where levels are ordered.
 """
 
 from dataclasses import dataclass
@@ -227,8 +227,9 @@ class MixedMechanism:
             indicator = jax.nn.one_hot(codes, block, dtype=x.dtype)
             bent = jnp.where((self._levels(members) > 0)[None, :, None], indicator, bent)
         bent = (bent * present[None, :, None]).reshape(len(x), members.shape[0] * block)
-        one = jnp.ones_like(x[:, :1])
-        features = jnp.concatenate([one, numbers * present[None, :], bent], axis=1)
+        one, lines = jnp.ones_like(x[:, :1]), numbers * present[None, :]
+        products = (lines[:, :, None] * lines[:, None, :]).reshape(len(x), -1)
+        features = jnp.concatenate([one, lines, bent, products], axis=1)
         cell = (codes * params["strides"][i][None, :]).sum(axis=1)
         outputs = jnp.asarray(self._outputs(d))[i]
         most = int(self._outputs(d).max(initial=2))

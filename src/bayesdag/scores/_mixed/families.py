@@ -168,7 +168,7 @@ class FamilyModels:
             additive = self.additive_tables and parents.any()
             return [kind for kind in found if additive and kind != MixedClass.BY_LEVEL]
         if self.columns.group(node) == "continuous":
-            return found
+            return [kind for kind in found if kind != MixedClass.QUADRATIC]
         numbers = 1 + int((parents & self.columns.is_number).sum())
         wide = 1 + self.columns.num_configurations(parents) * numbers > _MOST_COLUMNS_BY_LEVEL
         return [kind for kind in found if not (wide and kind == MixedClass.BY_LEVEL)]
@@ -243,7 +243,10 @@ class FamilyModels:
         if kind == MixedClass.BY_LEVEL:
             return self.columns.design_by_level(scale, parents)[observed]
         features = self.columns.additive_features(scale, kind, parents)
-        return self.columns.tables[scale].values[observed][:, features]
+        read = self.columns.tables[scale].values[observed][:, features]
+        if kind != MixedClass.QUADRATIC:
+            return read
+        return np.concatenate([read, self.columns.products(scale, parents)[observed]], axis=1)
 
     def _additive(
         self,

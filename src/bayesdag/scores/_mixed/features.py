@@ -27,6 +27,7 @@ class MixedClass(IntEnum):
     LINES = 0
     CURVES = 1
     BY_LEVEL = 2
+    QUADRATIC = 3
 
 
 class Scale(IntEnum):
@@ -98,22 +99,20 @@ class MixedColumns:
         return "levels" if self.is_level[j] else self.kinds[j].name
 
     @property
-    def turning_groups(self) -> tuple[str, ...]:
-        """Columns between whose groups the shape of a distribution decides no direction.
-
-        Every count is a group: rounded measurements are no negative binomials, either.
-        """
-        every = range(len(self.kinds))
-        return tuple(
-            f"{self.group(j)} {j}" if self.group(j) == "count" else self.group(j) for j in every
-        )
+    def rank(self) -> Int[np.ndarray, " d"]:
+        """0 for measurements, 1 for counts, 2 for levels."""
+        return np.where(self.is_level, 2, [int(kind.name == "count") for kind in self.kinds])
 
     def num_configurations(self, parents: Bool[np.ndarray, " d"]) -> int:
         """Of those parents that have levels."""
         return int(np.prod(self.num_levels[parents & self.is_level].astype(float)))
 
     def classes(self, parents: Bool[np.ndarray, " d"]) -> list[MixedClass]:
-        """Classes of functions of these parents that differ from one another."""
+        """Classes of functions of these parents that differ from one another.
+
+        Quadratic ones are meant for levels: measurements that are normal given a level make
+        the logits of the levels quadratic.
+        """
         found = [MixedClass.LINES]
         ordered = any(self.kinds[j].name == "ordinal" for j in np.flatnonzero(parents))
         if ordered or (parents & self.is_number).any():
@@ -121,6 +120,8 @@ class MixedColumns:
         has_levels = (parents & self.is_level).any()
         if has_levels and self.num_configurations(parents) <= MOST_CONFIGURATIONS:
             found.append(MixedClass.BY_LEVEL)
+        if (parents & self.is_number).any():
+            found.append(MixedClass.QUADRATIC)
         return found
 
     def additive_features(
@@ -128,7 +129,7 @@ class MixedColumns:
     ) -> Int[np.ndarray, " p"]:
         """The constant, then the features of all parents."""
         table = self.tables[scale]
-        read = table.lines if kind == MixedClass.LINES else table.curves
+        read = table.curves if kind == MixedClass.CURVES else table.lines
         return np.concatenate([[0], *(read[j] for j in np.flatnonzero(parents))]).astype(int)
 
     def design_by_level(
@@ -148,6 +149,14 @@ class MixedColumns:
         each = (inside[:, :, None] * read[:, None, :]).reshape(len(read), -1)
         return np.concatenate([np.ones((len(read), 1)), each], axis=1)
 
+    def products(self, scale: Scale, parents: Bool[np.ndarray, " d"]) -> Float[np.ndarray, "n p"]:
+        """Squares of the numbers among the parents, and products of each two."""
+        table = self.tables[scale]
+        lines = [table.lines[j][0] for j in np.flatnonzero(parents & self.is_number)]
+        first, second = np.triu_indices(len(lines))
+        read = table.values[:, lines]
+        return read[:, first] * read[:, second]
+
 
 def columns_of(data: Dataset, seed: int = 0) -> MixedColumns:
     """Features of a data set."""
@@ -165,7 +174,8 @@ def columns_of(data: Dataset, seed: int = 0) -> MixedColumns:
     numbers = np.where(is_count, (logs - centre) / unit, data.scaled)
     numbers = np.where(is_level, 0.0, numbers)
     measured = np.where(is_level | is_count, 0.0, data.scaled)  # a constant has no scores
-    margins = normal_scores(np.random.default_rng(seed), measured, data.observed)
+    rng = np.random.default_rng(seed)
+    margins = normal_scores(rng, _spread_out(rng, measured), data.observed)
     tables = [_table(kinds, numbers, codes, num_levels)]
     if len(margins.warped):
         warped = numbers.copy()
@@ -187,6 +197,18 @@ def columns_of(data: Dataset, seed: int = 0) -> MixedColumns:
         margins=margins,
         tables=tuple(tables),
     )
+
+
+def _spread_out(
+    rng: np.random.Generator, values: Float[np.ndarray, "n d"]
+) -> Float[np.ndarray, "n d"]:
+    """Measurements that were rounded, evenly within their rounding: they have a density."""
+    result = values.copy()
+    for j, column in enumerate(values.T):
+        different = np.unique(column)
+        if 2 < len(different) < len(column):
+            result[:, j] += np.diff(different).min() * rng.uniform(-0.5, 0.5, len(column))
+    return result
 
 
 def _table(

@@ -179,7 +179,7 @@ def _spread_features(
     weights: Float[np.ndarray, "p h"],
     most: int,
 ) -> Float[np.ndarray, "g h"]:
-    """Features that add up, in the layout [constant, lines, curves and indicators]."""
+    """Features that add up, in the layout [constant, lines, curves and indicators, products]."""
     block, start = _block(columns), 1
     placed = np.zeros((1 + most + most * block, weights.shape[1]))
     placed[0] = weights[0]
@@ -199,7 +199,13 @@ def _spread_features(
         if kind == MixedClass.CURVES:
             placed[beside : beside + len(KNOTS)] = weights[start : start + len(KNOTS)]
             start += len(KNOTS)
-    return placed
+    if kind != MixedClass.QUADRATIC:
+        return placed
+    products = np.zeros((most, most, weights.shape[1]))
+    slots = np.flatnonzero(columns.is_number[np.flatnonzero(parents)])
+    first, second = np.triu_indices(len(slots))
+    products[slots[first], slots[second]] = weights[start:]
+    return np.concatenate([placed, products.reshape(most * most, -1)])
 
 
 def _block(columns: MixedColumns) -> int:
