@@ -131,6 +131,10 @@ class DiscreteNodes(Protocol):
         """Whether variable `i` is its mean plus noise, as of any other mechanism."""
         ...
 
+    def is_unordered(self, i: Any) -> Array:
+        """Whether variable `i` has levels without an order."""
+        ...
+
     def log_mass(self, params: Params, x: Rows, parents: Shaped[Array, " d"], i: Any) -> Array:
         """Log probability of the value of variable `i` in every row."""
         ...

@@ -28,6 +28,7 @@ from bayesdag.types import (
 
 GOLDEN, SILVER = 0.6180339887, 0.4142135624  # irrational fractions, to spread noise evenly
 CERTAIN = 1e-6  # probabilities are kept so far from 0 and 1
+TINY = 1e-30  # probability of what is impossible
 
 
 @dataclass(frozen=True)
@@ -94,6 +95,7 @@ class SCM:
         visits: Int[Array, " k"] | None = None,
         known: Rows | None = None,
         averaged: tuple[Array, Array] | None = None,
+        coupled: tuple[Key, Rows] | None = None,
     ) -> Rows:
         """Rows that the given residuals produce under an intervention.
 
@@ -103,7 +105,10 @@ class SCM:
             known: rows that hold the columns which are not computed.
             averaged: a node whose discrete value is replaced by its mean given its parents, and
                 the level whose probability is meant instead; -1: the mean of codes and counts.
+            coupled: a key, and the rows as they were, to which levels without an order are tied
+                by the Gumbel-max trick in place of their residuals, which depend on an order.
         """
+        was = None if coupled is None else (coupled[0], self._scale(coupled[1]))
         forced = self._scale(do_values)
 
         def visit(x: jax.Array, i: Array) -> jax.Array:
@@ -112,7 +117,9 @@ class SCM:
             if isinstance(self.mechanism, PostNonlinear):
                 free = self.mechanism.unwarp(params["mechanism"], free, i)
             if isinstance(self.mechanism, DiscreteNodes):
-                found = self._discrete_value(params, x, graph, i, residuals[:, i], mean, averaged)
+                found = self._discrete_value(params, x, graph, i, residuals[:, i])
+                found = self._mean_or(found, params, x, graph, i, mean, averaged)
+                found = self._coupled_or(found, params, x, graph, i, was)
                 free = jnp.where(self.mechanism.is_continuous(i), free, found)
             return x.at[:, i].set(jnp.where(do_mask[i], forced[:, i], free))
 
@@ -167,30 +174,69 @@ class SCM:
         smaller, own = mechanism.below(params["mechanism"], x, graph[:, i], i)
         # Multiples of an irrational number, from a start of each variable's own: as even as
         # random numbers in every stretch of rows, and the same each time.
-        place = jnp.mod((jnp.arange(x.shape[0]) + 1) * GOLDEN + (i + 1) * SILVER, 1.0)
+        number = jnp.arange(1, x.shape[0] + 1, dtype=smaller.dtype)
+        start = (i + 1).astype(smaller.dtype) * SILVER
+        place = jnp.mod(number * GOLDEN + start, 1.0)
         probability = jnp.clip(smaller + place * own, CERTAIN, 1 - CERTAIN)
         return jax.scipy.special.ndtri(probability)
 
     def _discrete_value(
+        self, params: Params, x: Rows, graph: Graph, i: Array, residual: Array
+    ) -> Array:
+        """A level or count from its noise."""
+        assert isinstance(self.mechanism, DiscreteNodes)
+        probability = jax.scipy.special.ndtr(residual)
+        return self.mechanism.quantile(params["mechanism"], x, graph[:, i], i, probability)
+
+    def _mean_or(
         self,
+        value: Array,
         params: Params,
         x: Rows,
         graph: Graph,
         i: Array,
-        residual: Array,
         mean: Array,
         averaged: tuple[Array, Array] | None,
     ) -> Array:
-        """A level or count from its noise; or its mean, where that is asked for."""
-        assert isinstance(self.mechanism, DiscreteNodes)
-        given = (params["mechanism"], x, graph[:, i], i)
-        value = self.mechanism.quantile(*given, jax.scipy.special.ndtr(residual))
+        """The value; or its mean or the probability of a level, where that is asked for."""
         if averaged is None:
             return value
+        assert isinstance(self.mechanism, DiscreteNodes)
         node, level = averaged
-        probability = self.mechanism.level_probabilities(*given)
+        probability = self.mechanism.level_probabilities(params["mechanism"], x, graph[:, i], i)
         chosen = jnp.where(level < 0, mean, probability[:, jnp.maximum(level, 0)])
         return jnp.where(i == node, chosen, value)
+
+    def _coupled_or(
+        self,
+        value: Array,
+        params: Params,
+        x: Rows,
+        graph: Graph,
+        i: Array,
+        was: tuple[Key, Rows] | None,
+    ) -> Array:
+        """The value; or a level that is tied to the one that was, where levels have no order.
+
+        Gumbel-max (Oberst & Sontag, 2019): a level is the largest of log probabilities plus
+        Gumbel noise. The noise is drawn given that the level that was is the largest one.
+        """
+        if was is None:
+            return value
+        assert isinstance(self.mechanism, DiscreteNodes)
+        key, before = was
+        given = (params["mechanism"], graph[:, i], i)
+        log_p, log_q = (
+            jnp.log(jnp.maximum(self.mechanism.level_probabilities(given[0], at, *given[1:]), TINY))
+            for at in (before, x)
+        )
+        own = jax.nn.one_hot(before[:, i].astype(int), log_p.shape[1], dtype=bool)
+        free = jax.random.gumbel(jax.random.fold_in(key, i), log_p.shape, log_p.dtype)
+        largest = jnp.where(own, free, 0.0).sum(axis=1, keepdims=True)
+        below = -jnp.logaddexp(-largest, -(free + log_p))
+        noise = jnp.where(own, largest, below) - log_p
+        level = jnp.argmax(log_q + noise, axis=1).astype(value.dtype)
+        return jnp.where(self.mechanism.is_unordered(i), level, value)
 
     def _warp(self, params: Params, scaled: Rows) -> Rows:
         """h of every variable."""

@@ -225,6 +225,10 @@ class Effect(NotebookView):
 class Counterfactual:
     """Counterfactual values of given rows, had some variables been set, per draw.
 
+    Levels are codes in the order of their labels. What the level or count of a single unit would
+    have been rests on how its noise is modelled, which no data tell (see `effects.counterfactual`);
+    means over many units do not.
+
     Attributes:
         draws: (chain, draw, row, variable), in original units.
         weights: (chain, draw).

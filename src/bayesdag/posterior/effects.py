@@ -25,7 +25,7 @@ from bayesdag.posterior.effect_result import Counterfactual, Effect
 from bayesdag.posterior.levels import Columns, usual_levels, warn_outside_range
 from bayesdag.posterior.libraries import DataFrame, data_frame
 from bayesdag.posterior.simulation import Ensemble
-from bayesdag.random import generator
+from bayesdag.random import generator, key_of
 from bayesdag.types import Draws, Key
 
 Numbers = Mapping[str, float | int]
@@ -42,6 +42,7 @@ def effect(
     values: Sequence[float | int] | None = None,
     given: Numbers | None = None,
     num_rows: int = 1000,
+    level: int = -1,
 ) -> Effect:
     """E[outcome | do(cause = values[1])] - E[outcome | do(cause = values[0])], per draw.
 
@@ -59,6 +60,8 @@ def effect(
             variables that the cause does not influence this is the usual conditional
             effect; for the cause itself it is the effect on those who had that value.
         num_rows: simulated rows per draw where the model is not linear.
+        level: of the outcome, whose probability is compared; -1: its mean, which of a column of
+            levels is the mean of its codes.
     """
     x, y = column_names.pair(ensemble.names, cause, outcome)
     check_count("num_rows", num_rows)
@@ -69,7 +72,8 @@ def effect(
     differences = np.zeros(ensemble.weights.size)
     if paths.size:
         rows = 1 if ensemble.is_linear else num_rows
-        differences[paths] = _differences(key, ensemble, paths, x, y, levels, given, rows)
+        found = _differences(key, ensemble, paths, x, y, levels, given, rows, level)
+        differences[paths] = found
     warn_outside_range(columns, [*((cause, level) for level in levels), *(given or {}).items()])
     return Effect(
         cause=cause,
@@ -91,6 +95,7 @@ def _differences(
     levels: tuple[float, float],
     given: Numbers | None,
     num_rows: int,
+    level: int,
 ) -> Float[np.ndarray, " k"]:
     """Effects, in original units, in the draws that have a path."""
     scaling, names = ensemble.model.scaling, ensemble.names
@@ -112,6 +117,7 @@ def _differences(
         levels=scaled,
         given=many.held(known, _engine_units(ensemble, given)),
         contexts=contexts,
+        level=level,
     )
     keys = jax.random.split(key, ensemble.weights.size)[paths]
     arguments = (keys, params, graphs, *_visits(graphs, cause, outcome))
@@ -166,6 +172,10 @@ def counterfactual(ensemble: Ensemble, rows: Any, do: Numbers) -> Counterfactual
     Args:
         rows: a table with all columns, one line per unit: the residuals of each are taken as
             they were, and only what follows from `do` changes.
+
+    What a level would have been is not identified by any data, only its distribution is: ordered
+    levels and counts keep their place between the thresholds, levels without an order are tied
+    by the Gumbel-max trick.
     """
     names, scaling, num_draws = ensemble.names, ensemble.model.scaling, ensemble.weights.size
     values = _observed_rows(rows, names, ensemble.contexts)
@@ -182,7 +192,8 @@ def counterfactual(ensemble: Ensemble, rows: Any, do: Numbers) -> Counterfactual
         do_mask=mask,
         do_values=_engine_units(ensemble, do),
     )
-    scaled = many.map_chunks(run, ensemble.take(np.arange(num_draws)), len(values))
+    keys = jax.random.split(key_of(0), num_draws)
+    scaled = many.map_chunks(run, (keys, *ensemble.take(np.arange(num_draws))), len(values))
     scaled = _finite(scaled.astype(float), f"a counterfactual with {_listing(do)}")
     answers = scaling.invert(scaled)
     answers[:, :, mask] = numbers[mask]

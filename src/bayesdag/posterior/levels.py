@@ -16,6 +16,8 @@ ROUNDING = 1e-9  # of the range
 def usual_levels(columns: Columns) -> dict[str, tuple[float, float]]:
     """One standard deviation below and above the mean; the two values of a binary column.
 
+    Of a column of levels the first and the last one; of a count whole numbers.
+
     >>> usual_levels({"dose": {"mean": 5.0, "sd": 2.0, "num_distinct": 40}})
     {'dose': (3.0, 7.0)}
     """
@@ -25,6 +27,11 @@ def usual_levels(columns: Columns) -> dict[str, tuple[float, float]]:
 def _levels(facts: Facts) -> tuple[float, float]:
     if facts.get("num_distinct") == 2:
         return facts["min"], facts["max"]
+    if facts.get("levels"):
+        return 0.0, len(facts["levels"]) - 1.0
+    if facts.get("kind") == "count":
+        low, high = max(facts["mean"] - facts["sd"], 0.0), facts["mean"] + facts["sd"]
+        return float(round(low)), float(max(round(high), round(low) + 1))
     return facts["mean"] - facts["sd"], facts["mean"] + facts["sd"]
 
 

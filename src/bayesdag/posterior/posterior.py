@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Float
 
-from bayesdag.data import Dataset, read
+from bayesdag.data import Dataset, read, tables
 from bayesdag.errors import InputError
 from bayesdag.model.scm import SCM
 from bayesdag.posterior import (
@@ -39,6 +39,7 @@ from bayesdag.posterior.diagnostics import Diagnostics
 from bayesdag.posterior.drawings import PosteriorViews
 from bayesdag.posterior.effect_result import Counterfactual, Effect
 from bayesdag.posterior.estimates import Estimate
+from bayesdag.posterior.level_codes import LevelCodes, level_codes
 from bayesdag.posterior.levels import usual_levels
 from bayesdag.posterior.libraries import DataFrame, DiGraph
 from bayesdag.posterior.simulation import Ensemble
@@ -233,29 +234,46 @@ class Posterior(PosteriorViews):
         self,
         cause: str,
         outcome: str,
-        values: Sequence[float | int] | None = None,
+        values: Sequence[float | int | str] | None = None,
         *,
-        given: Mapping[str, float | int] | None = None,
+        given: Mapping[str, float | int | str] | None = None,
         num_rows: int = 1000,
         seed: int = 0,
     ) -> Effect:
         """Change in the mean of `outcome` when `cause` is set from values[0] to values[1].
 
         By default from one standard deviation below the mean of the cause to one above, or
-        from the lower to the higher value of a binary column.
+        from the lower to the higher value of a binary column. Levels go by their labels. The
+        outcome "species=setosa" is the probability of that level; without a label it is the
+        mean, of ordered levels that of their codes 0, 1, … and of a binary column the
+        probability of its second level.
         """
         columns, key = self.summary["columns"], key_of(seed)
-        return effects.effect(key, self._ensemble, columns, cause, outcome, values, given, num_rows)
+        named, level = self._level_codes.outcome(self.names, outcome)
+        column_names.pair(self.names, cause, named)
+        between = self._level_codes.two_codes(cause, values)
+        known = self._level_codes.codes(given)
+        asked = (cause, named, between, known, num_rows, level)
+        found = effects.effect(key, self._ensemble, columns, *asked)
+        return replace(found, outcome=outcome)
 
     def sample(
-        self, num_rows: int, *, do: Mapping[str, float | int] | None = None, seed: int = 0
+        self, num_rows: int, *, do: Mapping[str, float | int | str] | None = None, seed: int = 0
     ) -> DataFrame:
         """New rows from the posterior predictive, after setting the variables in `do`."""
-        return effects.sample(key_of(seed), self._ensemble, num_rows, do)
+        known = self._level_codes
+        drawn = effects.sample(key_of(seed), self._ensemble, num_rows, known.codes(do))
+        return known.decoded(drawn)
 
-    def counterfactual(self, rows: Any, do: Mapping[str, float | int]) -> Counterfactual:
-        """Counterfactual values of the given rows, had the variables in `do` been set."""
-        return effects.counterfactual(self._ensemble, rows, do)
+    def counterfactual(self, rows: Any, do: Mapping[str, float | int | str]) -> Counterfactual:
+        """Counterfactual values of the given rows, had the variables in `do` been set.
+
+        Levels go by their labels and come back as codes. No data tell what a single level would
+        have been; see `Counterfactual`.
+        """
+        known = self._level_codes
+        table = known.encoded(tables.frame(rows)) if known.labels else rows
+        return effects.counterfactual(self._ensemble, table, known.codes(do) or {})
 
     def next_experiment(
         self,
@@ -387,6 +405,10 @@ class Posterior(PosteriorViews):
     def save(self, path: str | Path) -> None:
         """Write to a netCDF file, whole or not at all; equal results give equal bytes."""
         storage.save(documents.document_of(self), Path(path))
+
+    @property
+    def _level_codes(self) -> LevelCodes:
+        return level_codes(self.summary["columns"], self.variables)
 
     @property
     def _ensemble(self) -> Ensemble:

@@ -117,8 +117,11 @@ def contrasts(
     levels: Array,
     given: Held,
     contexts: Held = None,
+    level: Array | int = -1,
 ) -> tuple[Float[Array, " k"], Float[Array, " k"]]:
     """Mean of the outcome at the second level of the cause minus that at the first.
+
+    Where `level` is not -1, the probability of that level of the outcome.
 
     Also returns on how many rows each number rests. Both levels use the same noise, and the
     nodes in `before`, which the cause does not reach, are computed once for both; those in
@@ -140,7 +143,9 @@ def contrasts(
         residuals, probability = _units(key, model, theta, graph, num_rows, noisy, given, contexts)
         same = model.predict(theta, graph, residuals, do_mask, settings[:num_rows], first)
         same, twice = (jnp.concatenate([x, x]) for x in (same, residuals))
-        reached = model.predict(theta, graph, twice, do_mask, settings, then, same)[:, outcome]
+        asked = (jnp.asarray(outcome), jnp.asarray(level))
+        reached = model.predict(theta, graph, twice, do_mask, settings, then, same, asked)
+        reached = reached[:, outcome]
         difference = ((reached[num_rows:] - reached[:num_rows]) * probability).sum()
         return difference, jnp.asarray(kish_ess(probability))
 
@@ -213,16 +218,24 @@ def one_row_each(
 
 @compiled("model")
 def counterfactual_rows(
-    params: Params, graphs: Array, *, model: SCM, x: Array, do_mask: Array, do_values: Array
+    keys: Array,
+    params: Params,
+    graphs: Array,
+    *,
+    model: SCM,
+    x: Array,
+    do_mask: Array,
+    do_values: Array,
 ) -> Float[Array, "k n d"]:
     """Given rows under an intervention that leaves their residuals as they were."""
 
-    def one(draw: tuple[Params, Array]) -> Array:
-        theta, graph = draw
+    def one(draw: tuple[Key, Params, Array]) -> Array:
+        key, theta, graph = draw
         forced = jnp.broadcast_to(do_values[None, :], x.shape)
-        return model.predict(theta, graph, model.abduct(theta, graph, x), do_mask, forced)
+        residuals = model.abduct(theta, graph, x)
+        return model.predict(theta, graph, residuals, do_mask, forced, coupled=(key, x))
 
-    return lax.map(one, (params, graphs), batch_size=_batch(x.shape[0]))
+    return lax.map(one, (keys, params, graphs), batch_size=_batch(x.shape[0]))
 
 
 def held(mask: Bool[np.ndarray, " d"], values: Float[np.ndarray, " d"]) -> Held:

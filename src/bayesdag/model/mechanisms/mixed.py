@@ -94,6 +94,10 @@ class MixedMechanism:
         """Whether variable `i` is its mean plus noise."""
         return jnp.asarray(True) if not self.kinds else self._is("continuous", i)
 
+    def is_unordered(self, i: Array) -> Array:
+        """Whether variable `i` has levels without an order."""
+        return jnp.asarray(False) if not self.kinds else self._is("categorical", i)
+
     def level_probabilities(
         self, params: Params, x: Rows, parents: Shaped[Array, " d"], i: Array
     ) -> Float[Array, "n k"]:
