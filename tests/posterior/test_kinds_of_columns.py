@@ -101,7 +101,9 @@ def test_counterfactuals_change_nothing_where_nothing_is_changed(posterior):
     same = posterior.counterfactual(rows, {"dose": "yes"})
     kept = (rows["dose"] == "yes").to_numpy()
     codes = read(table(), kinds=KINDS).values[:40]
-    np.testing.assert_allclose(same.draws[0, :, kept], codes[kept][:, None].repeat(60, 1), atol=1e-3)
+    np.testing.assert_allclose(
+        same.draws[0, :, kept], codes[kept][:, None].repeat(60, 1), atol=1e-3
+    )
     values = same.mean()
     assert (values["size"][~kept] > rows["size"][~kept] + 2).all()
 

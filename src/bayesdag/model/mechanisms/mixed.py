@@ -11,14 +11,13 @@ from dataclasses import dataclass
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.scipy.special import betainc, gammaln
+from jax.scipy.special import gammaln
 from jaxtyping import Float, Int, Shaped
 
-from bayesdag.model import warps
+from bayesdag.model import count_quantiles, warps
 from bayesdag.types import Array, Graph, Key, Params, Rows
 
 MOST_LOG_MEAN = 15.0  # of a count: beyond it single precision has no whole numbers left
-_LOG_LARGEST_COUNT = 22  # bits of the largest count that is drawn
 _LEAST = 1e-30  # of a probability
 _WIDEST_BLOCK = 5  # features of a measurement where nothing else is said
 
@@ -136,9 +135,11 @@ class MixedMechanism:
             own = jnp.where(is_level, jnp.take_along_axis(p, code, 1)[:, 0], own)
         if "count" in self.kinds:
             count, is_count = jnp.maximum(x[:, i], 0.0), self._is("count", i)
-            up_to, less = (self._cumulative(params, out, i, count - k) for k in (0.0, 1.0))
+            r, mean = self._of_count(params, out, i)
+            mean = jnp.where(is_count, mean, 1.0)  # nothing to add up for other kinds
+            less = count_quantiles.cumulative(r, mean, jnp.where(is_count, count - 1, -1.0))
             smaller = jnp.where(is_count, less, smaller)
-            own = jnp.where(is_count, up_to - less, own)
+            own = jnp.where(is_count, jnp.exp(self.log_mass(params, x, parents, i)), own)
         return smaller, own
 
     def quantile(
@@ -157,9 +158,10 @@ class MixedMechanism:
             code = (probability[:, None] > up_to).sum(axis=1)
             value = jnp.minimum(code, jnp.maximum(self._levels(i) - 1, 0)).astype(x.dtype)
         if "count" in self.kinds:
-            value = jnp.where(
-                self._is("count", i), self._count_quantile(params, out, i, probability), value
-            )
+            is_count, (r, mean) = self._is("count", i), self._of_count(params, out, i)
+            mean = jnp.where(is_count, mean, 1.0)
+            found = count_quantiles.quantile(r, mean, jnp.where(is_count, probability, 0.0))
+            value = jnp.where(is_count, found, value)
         return value
 
     def warp(self, params: Params, x: Array, i: Array) -> Array:
@@ -301,26 +303,6 @@ class MixedMechanism:
         """Dispersion and mean."""
         mean = jnp.exp(jnp.clip(out[:, 0], -MOST_LOG_MEAN, MOST_LOG_MEAN))
         return jnp.exp(params["log_dispersion"][i]), mean
-
-    def _cumulative(
-        self, params: Params, out: Float[Array, "n h"], i: Array, count: Float[Array, " n"]
-    ) -> Float[Array, " n"]:
-        """Probability of a count that is not larger."""
-        r, mean = self._of_count(params, out, i)
-        found = betainc(r * jnp.ones_like(mean), jnp.maximum(count, 0.0) + 1, r / (r + mean))
-        return jnp.where(count < 0, 0.0, found)
-
-    def _count_quantile(
-        self, params: Params, out: Float[Array, "n h"], i: Array, probability: Float[Array, " n"]
-    ) -> Float[Array, " n"]:
-        """By bisection of the whole numbers, bit by bit."""
-
-        def halve(k: Array, low: Float[Array, " n"]) -> Float[Array, " n"]:
-            step = jnp.exp2((_LOG_LARGEST_COUNT - 1 - k).astype(low.dtype))
-            reached = self._cumulative(params, out, i, low + step - 1) >= probability
-            return jnp.where(reached, low, low + step)
-
-        return jax.lax.fori_loop(0, _LOG_LARGEST_COUNT, halve, jnp.zeros_like(probability))
 
 
 def _grid(params: Params, i: Array) -> Float[Array, " m"]:
