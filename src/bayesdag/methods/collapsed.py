@@ -89,7 +89,7 @@ class Collapsed:
         num_starts: searches: two from afar, all further ones from the best result so far with
             some of its variables moved.
         max_candidates: possible parents of a node in the tables, at most; fewer where many
-            variables share them.
+            variables share them, and seven where a score is expensive.
         max_rounds: times that the tables may be widened.
     """
 
@@ -362,7 +362,8 @@ class Collapsed:
         )
 
     def _limits(self, d: int, strategy: SearchStrategy) -> Limits:
-        plain = min(self.max_candidates, (_TABLE_ENTRIES // d).bit_length() - 1)
+        most = min(self.max_candidates, strategy.most_candidates)
+        plain = min(most, (_TABLE_ENTRIES // d).bit_length() - 1)
         return Limits(plain, min(plain, strategy.beside_core))
 
     def _arranged(self, drawn: Sampled) -> Sampled:

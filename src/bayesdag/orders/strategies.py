@@ -64,6 +64,11 @@ class SearchStrategy(Protocol):
         ...
 
     @property
+    def most_candidates(self) -> int:
+        """Possible parents of a node in the tables, at most."""
+        ...
+
+    @property
     def tabulates_all(self) -> bool:
         """Whether every variable may be a candidate where tables have room."""
         ...
@@ -109,6 +114,7 @@ class CheapSearch:
     scores: LocalScores
     recorder: Recorder
     beside_core: int = 7
+    most_candidates: int = 14
     tabulates_all: bool = True
 
     def find(self, rng: np.random.Generator, prior: Components, num_searches: int) -> Searched:
@@ -156,6 +162,7 @@ class ExpensiveSearch:
     scores: BatchedScores
     recorder: Recorder
     beside_core: int = 4
+    most_candidates: int = 7
     tabulates_all: bool = False
 
     def find(self, rng: np.random.Generator, prior: Components, num_searches: int) -> Searched:

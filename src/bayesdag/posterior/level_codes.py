@@ -19,7 +19,7 @@ Labelled = Mapping[str, float | int | str]
 
 
 class LevelCodes(NamedTuple):
-    """Labels of the columns that have levels, and columns of counts.
+    """Labels of the columns that have levels.
 
     Attributes:
         labels: by column, in the order of the codes.
@@ -71,21 +71,21 @@ class LevelCodes(NamedTuple):
 
     def encoded(self, table: DataFrame) -> DataFrame:
         """A table with codes in place of labels."""
-        shown = {name: table[name] for name in self.labels if name in table.columns}
-        coded = {
-            name: [self.code(name, value) for value in column.tolist()]
-            for name, column in shown.items()
-        }
-        return table.assign(**coded)
+        result = table.copy()
+        for name in self.labels:
+            if name in table.columns:
+                cells = np.asarray(table[name], dtype=object).tolist()
+                result[name] = [self.code(name, cell) for cell in cells]
+        return result
 
     def decoded(self, table: DataFrame) -> DataFrame:
         """A table with labels in place of codes; as numbers where all of them are numbers."""
-        found = {}
+        result = table.copy()
         for name, labels in self.labels.items():
             if name in table.columns:
                 known = _as_numbers(labels)
-                found[name] = known[np.asarray(table[name], dtype=float).astype(int)]
-        return table.assign(**found)
+                result[name] = known[np.asarray(table[name], dtype=float).astype(int)]
+        return result
 
 
 def level_codes(columns: Columns, variables: Sequence[str]) -> LevelCodes:

@@ -101,16 +101,20 @@ def _log_mass(counts: Float[np.ndarray, "q k"], size: int, ess: float) -> float:
 
 
 def draw_probabilities(
-    rng: np.random.Generator, rows: LevelRows, node: int, members: Int[np.ndarray, " p"], ess: float
-) -> Float[np.ndarray, "q k"]:
+    rng: np.random.Generator,
+    rows: LevelRows,
+    node: int,
+    members: Int[np.ndarray, " p"],
+    ess: float,
+    num: int,
+) -> Float[np.ndarray, "s q k"]:
     """Probabilities of the levels in every configuration, from their Dirichlet posterior."""
     number, size = configurations(rows.codes, rows.num_levels, members)
     k = int(rows.num_levels[node])
     cells = number * k + rows.codes[:, node]
     counts = np.bincount(cells, weights=rows.counts[:, node], minlength=size * k)
-    shape = counts.reshape(size, k) + ess / (size * k)
+    shape = np.tile(counts.reshape(size, k) + ess / (size * k), (num, 1, 1))
     # A gamma variate of tiny shape underflows; its logarithm by Marsaglia & Tsang's boost does not.
     log_gamma = np.log(rng.gamma(shape + 1)) + np.log(rng.random(shape.shape)) / shape
-    log_gamma -= log_gamma.max(axis=1, keepdims=True)
-    weights = np.exp(log_gamma)
-    return weights / weights.sum(axis=1, keepdims=True)
+    weights = np.exp(log_gamma - log_gamma.max(axis=2, keepdims=True))
+    return weights / weights.sum(axis=2, keepdims=True)

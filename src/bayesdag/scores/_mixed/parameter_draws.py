@@ -85,26 +85,33 @@ def _functions(
             for label in np.unique(picked):
                 component, own = labels[label], families[picked == label]
                 if component.kind is None:
-                    for k in own:
-                        yield int(k), _table(rng, models, node, chosen)
+                    yield from zip(
+                        own.tolist(), _tables(rng, models, node, chosen, len(own)), strict=True
+                    )
                     continue
                 fitted = models.modes(node, chosen, component)
                 for k in own:
                     yield int(k), _regression(rng, models, node, chosen, component, fitted, most)
 
 
-def _table(
-    rng: np.random.Generator, models: FamilyModels, node: int, parents: Bool[np.ndarray, " d"]
-) -> DrawnFunction:
+def _tables(
+    rng: np.random.Generator,
+    models: FamilyModels,
+    node: int,
+    parents: Bool[np.ndarray, " d"],
+    num: int,
+) -> list[DrawnFunction]:
+    """Logits of so many tables of probabilities."""
     members = np.flatnonzero(parents)
-    p = contingency.draw_probabilities(rng, models.rows, node, members, models.ess)
+    p = contingency.draw_probabilities(rng, models.rows, node, members, models.ess, num)
     p = np.maximum(p, _LEAST_PROBABILITY)
     if models.columns.kinds[node].name == "ordinal":
-        up_to = np.cumsum(p, axis=1)[:, :-1]
-        logits = np.log(up_to) - np.log(np.cumsum(p[:, ::-1], axis=1)[:, -2::-1])
+        up_to = np.cumsum(p, axis=2)[:, :, :-1]
+        above = np.cumsum(p[:, :, ::-1], axis=2)[:, :, -2::-1]
+        logits = np.log(up_to) - np.log(above)
     else:
-        logits = np.log(p[:, 1:]) - np.log(p[:, :1])
-    return DrawnFunction(logits[:, None, :], by_level=True, scale=Scale.RAW)
+        logits = np.log(p[:, :, 1:]) - np.log(p[:, :, :1])
+    return [DrawnFunction(one[:, None, :], by_level=True, scale=Scale.RAW) for one in logits]
 
 
 def _regression(
