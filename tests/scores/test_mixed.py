@@ -3,6 +3,7 @@
 from itertools import product
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from scipy import integrate
@@ -13,8 +14,10 @@ from bayesdag.data import Dataset
 from bayesdag.data.kinds import CONTINUOUS, Kind
 from bayesdag.errors import InputError
 from bayesdag.graphs import iterate_dags
-from bayesdag.scores._mixed import gaussian, newton
+from bayesdag.scores._mixed import gaussian, newton, parameter_draws
+from bayesdag.scores._mixed.contingency import configurations
 from bayesdag.scores._mixed.families import CONSTANT_SCALE, WEIGHT_SCALES
+from bayesdag.scores._mixed.features import MixedClass, Scale
 from bayesdag.scores._mixed.likelihoods import (
     MultinomialLogistic,
     NegativeBinomial,
@@ -361,3 +364,105 @@ def test_the_score_knows_where_an_expensive_search_begins():
     gain = score.approximate_gain(stats, np.array([2]), np.zeros((1, 3), dtype=bool))
     assert gain[0, 1] > gain[0, 0] > 0
     assert gain[0, 2] == 0
+
+
+def mixed_rows(num_rows, seed):
+    """Two measurements, a binary and an ordinal column, and a child of all of every kind."""
+    rng = np.random.default_rng(seed)
+    a, b = rng.normal(size=(2, num_rows))
+    c, d = rng.integers(0, 2, num_rows), rng.integers(0, 3, num_rows)
+    score = a * (2 * c - 1) + 0.5 * b**2 + 0.4 * d
+    return [a, b, c, d, score], rng
+
+
+CHILDREN = {
+    "continuous": (CONTINUOUS, lambda s, rng: s + rng.normal(size=len(s))),
+    "binary": (levels("binary", 2), lambda s, rng: s + rng.logistic(size=len(s)) > 0),
+    "ordinal": (
+        levels("ordinal", 3),
+        lambda s, rng: np.digitize(s + rng.logistic(size=len(s)), [-0.5, 1.0]),
+    ),
+    "categorical": (
+        levels("categorical", 3),
+        lambda s, rng: np.stack([s, -s, 0 * s]) + rng.gumbel(size=(3, len(s))),
+    ),
+    "count": (COUNT, lambda s, rng: rng.poisson(np.exp(0.4 * s))),
+}
+
+
+@pytest.mark.parametrize("name", CHILDREN)
+def test_the_mechanism_has_the_likelihood_of_the_score(name):
+    """At its mode every component of a family is the same function in the SCM."""
+    kind, make = CHILDREN[name]
+    (*columns, score), rng = mixed_rows(200, 0)
+    child = make(score, rng)
+    child = child.argmax(axis=0) if name == "categorical" else child
+    kinds = [CONTINUOUS, CONTINUOUS, levels("binary", 2), levels("ordinal", 3), kind]
+    data = table([*columns, child], kinds)
+    models = MixedScore().prepare(data).models
+    parents = np.array([True] * 4 + [False])
+    labels, values = models.components(4, parents[None])
+    graph = jnp.zeros((5, 5)).at[:4, 4].set(1.0)
+    scm = parameter_draws.scm_of(data)
+    known = [label for label, value in zip(labels, values[0], strict=True) if np.isfinite(value)]
+    for label in {one.kind: one for one in known}.values():
+        fitted = models.modes(4, parents, label)
+        function = parameter_draws._regression(
+            AtTheMode(), models, 4, parents, label, fitted, most=4
+        )
+        others = [
+            parameter_draws.DrawnFunction(
+                np.zeros((1, 1, max(len(k.levels) - 1, 2))), False, Scale.RAW
+            )
+            for k in kinds[:4]
+        ]
+        params = parameter_draws._assembled(
+            models.columns, [*others, function], np.asarray(graph.T) != 0, (1, 5, 4)
+        )
+        theta = {
+            "mechanism": {key: jnp.asarray(leaf[0]) for key, leaf in params.items()},
+            "noise": {"log_scale": jnp.zeros(5)},
+        }
+        rows = jnp.asarray(data.values, jnp.float32)
+        found = float(np.asarray(scm.log_terms(theta, graph, rows))[:, 4].sum())
+        assert found == pytest.approx(
+            log_likelihood(models, label, fitted, parents, data), rel=1e-3
+        )
+
+
+class AtTheMode(np.random.Generator):
+    """Draws nothing: normal variates are 0, and a gamma variate is its shape."""
+
+    def __init__(self):
+        super().__init__(np.random.PCG64(0))
+
+    def standard_normal(self, size):
+        return np.zeros(size)
+
+    def gamma(self, shape):
+        return shape
+
+
+def log_likelihood(models, label, fitted, parents, data):
+    """Of the child at the mode, written with the designs of the score."""
+    columns = models.columns
+    if columns.group(4) == "continuous":
+        target = columns.numbers[:, 4]
+        if label.kind == MixedClass.BY_LEVEL:
+            cells, _ = configurations(columns.codes, columns.num_levels, np.array([2, 3]))
+            read = np.stack([np.ones(len(target)), *columns.numbers[:, :2].T], axis=1)
+            mean = (read * fitted.mean[cells]).sum(axis=1)
+            scale = np.sqrt(fitted.scale / fitted.shape)[cells]
+        else:
+            mean = models._design(parents, label.scale, label.kind, 4) @ fitted.mean[0]
+            scale = np.sqrt(fitted.scale / fitted.shape)
+        log_density = norm.logpdf(target, mean, scale)
+        return log_density.sum() - len(target) * np.log(data.scaling.scale[4])
+    design = models._design(parents, label.scale, label.kind, 4)[None]
+    codes, k = columns.codes[:, 4], int(columns.num_levels[4])
+    if columns.group(4) == "count":
+        model = NegativeBinomial(design, columns.counts[:, 4], label.hyper[1])
+    else:
+        ordered = columns.kinds[4].name == "ordinal"
+        model = (OrderedLogistic if ordered else MultinomialLogistic)(design, codes, k)
+    return float(model.derivatives(fitted.theta).value[0])

@@ -194,7 +194,7 @@ def _spread_features(
         beside = 1 + most + slot * block
         if columns.is_level[j]:
             k = int(columns.num_levels[j])
-            if columns.kinds[j].name == "ordinal" and kind == MixedClass.LINES:
+            if columns.kinds[j].name == "ordinal" and kind != MixedClass.CURVES:
                 placed[beside : beside + k] = ordinal_line(k)[:, None] * weights[start]
                 start += 1
             else:
