@@ -406,7 +406,7 @@ def test_the_mechanism_has_the_likelihood_of_the_score(name):
     scm = parameter_draws.scm_of(data)
     known = [label for label, value in zip(labels, values[0], strict=True) if np.isfinite(value)]
     known = [label for label in known if label.scale == known[0].scale]
-    chosen = list({label.kind: label for label in known}.values())
+    chosen = list({(label.kind, label.hyper[1:]): label for label in known}.values())
     nothing = [
         parameter_draws.DrawnFunction(np.zeros((1, 1, max(len(k.levels) - 1, 2))), False, Scale.RAW)
         for k in kinds[:4]
@@ -458,6 +458,6 @@ def log_likelihood(models, label, fitted, parents, data):
     if columns.group(4) == "count":
         model = NegativeBinomial(design, columns.counts[:, 4], label.hyper[1])
     else:
-        ordered = columns.kinds[4].name == "ordinal"
+        ordered = columns.kinds[4].name == "ordinal" and label.hyper[1] == 1
         model = (OrderedLogistic if ordered else MultinomialLogistic)(design, codes, k)
     return float(model.derivatives(fitted.theta).value[0])

@@ -64,11 +64,13 @@ class MixedNetwork:
             rows[:, j] = self._column(rng, rows, np.flatnonzero(graph[:, j]), kinds, kinds[j])
         names = tuple(f"v{j}" for j in range(d))
         train = Dataset(rows[: self.num_train], names, kinds=kinds)
-        test = Dataset(rows[self.num_train :], names, None, train.scaling, kinds=kinds)
+        test = None
+        if self.num_test:
+            test = Dataset(rows[self.num_train :], names, None, train.scaling, kinds=kinds)
         return Benchmark(
             train=train,
             graph=graph,
-            test=test if self.num_test else None,
+            test=test,
             description=self.description,
             provenance={"dataset": plugins.configuration(self), "seed": seed},
         )

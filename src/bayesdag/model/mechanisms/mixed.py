@@ -29,7 +29,8 @@ class MixedMechanism:
     Parameters of all nodes lie in one pool, `weights`. Node i reads `width[i]` features of the
     variables in `members[i]`; its weight of feature f and output h in configuration c is number
     `offset[i] + (c · width[i] + f) · outputs + h`, and c is the sum of the members' codes times
-    `strides[i]`. `log_dispersion` is that of counts, `knots` (as they are, and by normal scores)
+    `strides[i]`. `log_dispersion` is that of counts. Where `ordered` is not 0, outputs
+    are logits of P(code ≤ k). `knots` (as they are, and by normal scores)
     are where curves bend. Codes are `centre + unit · x`; counts are read as
     (log(1 + x) - centre) / unit. Where `warped` is not 0, a measurement and those that it reads
     are seen through the tables `warp`, as in `mechanisms/networks`.
@@ -56,6 +57,7 @@ class MixedMechanism:
             "width": jnp.full(d, width, jnp.int32),
             "weights": 0.3 * jax.random.normal(key, (int(offset[-1]),)),
             "log_dispersion": jnp.zeros(d),
+            "ordered": jnp.zeros(d),
             "knots": jnp.tile(jnp.linspace(-1, 1, _WIDEST_BLOCK), (2, d, 1)),
             "centre": jnp.zeros(d),
             "unit": jnp.ones(d),
@@ -78,7 +80,7 @@ class MixedMechanism:
             mean = jnp.where(self._is("count", i), count, mean)
         if self._has_levels:
             codes = jnp.arange(self._most_levels, dtype=x.dtype)
-            of_levels = jnp.exp(self._log_probabilities(out, i)) @ codes
+            of_levels = jnp.exp(self._log_probabilities(params, out, i)) @ codes
             mean = jnp.where(self._levels(i) > 0, of_levels, mean)
         return mean
 
@@ -101,7 +103,7 @@ class MixedMechanism:
         self, params: Params, x: Rows, parents: Shaped[Array, " d"], i: Array
     ) -> Float[Array, "n k"]:
         """Probability of every level of variable `i`; meaningless for other kinds."""
-        return jnp.exp(self._log_probabilities(self._read(params, x, parents, i), i))
+        return jnp.exp(self._log_probabilities(params, self._read(params, x, parents, i), i))
 
     def log_mass(
         self, params: Params, x: Rows, parents: Shaped[Array, " d"], i: Array
@@ -111,7 +113,9 @@ class MixedMechanism:
         mass = jnp.zeros_like(x[:, 0])
         if self._has_levels:
             code = self._codes(params, x[:, i], i)
-            log_p = jnp.take_along_axis(self._log_probabilities(out, i), code[:, None], axis=1)
+            log_p = jnp.take_along_axis(
+                self._log_probabilities(params, out, i), code[:, None], axis=1
+            )
             mass = jnp.where(self._levels(i) > 0, log_p[:, 0], mass)
         if "count" in self.kinds:
             count, (r, mean) = jnp.maximum(x[:, i], 0.0), self._of_count(params, out, i)
@@ -128,7 +132,7 @@ class MixedMechanism:
         smaller, own = jnp.zeros_like(x[:, 0]), jnp.ones_like(x[:, 0])
         if self._has_levels:
             code = self._codes(params, x[:, i], i)[:, None]
-            p = jnp.exp(self._log_probabilities(out, i))
+            p = jnp.exp(self._log_probabilities(params, out, i))
             before = jnp.cumsum(p, axis=1) - p
             is_level = self._levels(i) > 0
             smaller = jnp.where(is_level, jnp.take_along_axis(before, code, 1)[:, 0], smaller)
@@ -154,7 +158,7 @@ class MixedMechanism:
         out = self._read(params, x, parents, i)
         value = jnp.zeros_like(x[:, 0])
         if self._has_levels:
-            up_to = jnp.cumsum(jnp.exp(self._log_probabilities(out, i)), axis=1)
+            up_to = jnp.cumsum(jnp.exp(self._log_probabilities(params, out, i)), axis=1)
             code = (probability[:, None] > up_to).sum(axis=1)
             value = jnp.minimum(code, jnp.maximum(self._levels(i) - 1, 0)).astype(x.dtype)
         if "count" in self.kinds:
@@ -277,7 +281,9 @@ class MixedMechanism:
             return jnp.asarray(0)
         return (params["warped"][i] != 0).astype(jnp.int32)
 
-    def _log_probabilities(self, out: Float[Array, "n h"], i: Array) -> Float[Array, "n k"]:
+    def _log_probabilities(
+        self, params: Params, out: Float[Array, "n h"], i: Array
+    ) -> Float[Array, "n k"]:
         """Of all levels of variable `i`; those it does not have are impossible."""
         k, n = self._most_levels, out.shape[0]
         logits = out[:, : k - 1]
@@ -295,7 +301,7 @@ class MixedMechanism:
         over, under = jnp.append(ends[1], above, axis=1), jnp.append(above, ends[0], axis=1)
         mass = jnp.where(lower > 0.5, over - under, upper - lower)
         ordered = jnp.where(exists[None, :], jnp.log(jnp.maximum(mass, _LEAST)), -jnp.inf)
-        return jnp.where(self._is("ordinal", i), ordered, plain)
+        return jnp.where(params["ordered"][i] != 0, ordered, plain)
 
     def _of_count(
         self, params: Params, out: Float[Array, "n h"], i: Array

@@ -39,7 +39,8 @@ class Component(NamedTuple):
     Attributes:
         scale: of the measurements.
         kind: class of the function; None: a table of probabilities.
-        hyper: prior scale, or prior scale and dispersion.
+        hyper: prior scale; of counts also the dispersion, of ordinal columns also whether the
+            regression is an ordered one (1) or not (0).
     """
 
     scale: Scale
@@ -147,17 +148,17 @@ class FamilyModels:
         hypers: list[tuple[float, ...]] = [(t,) for t in PRIOR_SCALES]
         if group == "levels":
             hypers = [(s,) for s in WEIGHT_SCALES]
+            if self.columns.kinds[node].name == "ordinal":
+                hypers = [(s, ordered) for ordered in (1.0, 0.0) for s in WEIGHT_SCALES]
         elif group == "count":
             hypers = [(s, r) for r in DISPERSIONS for s in WEIGHT_SCALES]
         found = [Component(*one) for one in product(self._scales(node), MixedClass, hypers)]
         return [TABLE, *found] if group == "levels" else found
 
     def _scales(self, node: int) -> list[Scale]:
-        """Measurements on both scales; levels and counts read normal scores, where there are."""
-        last = Scale(len(self.columns.tables) - 1)
-        if self.columns.group(node) != "continuous":
-            return [last]
-        return [Scale.RAW] if last == Scale.RAW else [Scale.RAW, Scale.SCORES]
+        """Measurements on both scales; levels and counts read the values as they are."""
+        both = self.columns.group(node) == "continuous" and len(self.columns.tables) > 1
+        return [Scale.RAW, Scale.SCORES] if both else [Scale.RAW]
 
     def _classes(
         self, node: int, parents: Bool[np.ndarray, " d"], is_table: bool
@@ -230,10 +231,13 @@ class FamilyModels:
                     start = mode.theta if start is None else start
                     yield (*hyper, r), mode
             return
-        ordered = self.columns.kinds[node].name == "ordinal"
-        yield from _along_scales(
-            (OrderedLogistic if ordered else MultinomialLogistic)(design, codes, k)
-        )
+        plain = MultinomialLogistic(design, codes, k)
+        if self.columns.kinds[node].name != "ordinal":
+            yield from _along_scales(plain)
+            return
+        for ordered, model in ((1.0, OrderedLogistic(design, codes, k)), (0.0, plain)):
+            for hyper, mode in _along_scales(model):
+                yield (*hyper, ordered), mode
 
     def _design(
         self, parents: Bool[np.ndarray, " d"], scale: Scale, kind: MixedClass, among: int

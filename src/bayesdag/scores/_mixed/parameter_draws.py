@@ -36,12 +36,14 @@ class DrawnFunction(NamedTuple):
         by_level: whether configurations have weights of their own.
         scale: of the measurements it reads.
         log_dispersion: of a count.
+        ordered: whether outputs are logits of P(code ≤ k).
     """
 
     weights: Float[np.ndarray, "c f h"]
     by_level: bool
     scale: Scale
     log_dispersion: float = 0.0
+    ordered: bool = False
 
 
 def scm_of(data: Dataset) -> SCM:
@@ -105,12 +107,7 @@ def _tables(
     members = np.flatnonzero(parents)
     p = contingency.draw_probabilities(rng, models.rows, node, members, models.ess, num)
     p = np.maximum(p, _LEAST_PROBABILITY)
-    if models.columns.kinds[node].name == "ordinal":
-        up_to = np.cumsum(p, axis=2)[:, :, :-1]
-        above = np.cumsum(p[:, :, ::-1], axis=2)[:, :, -2::-1]
-        logits = np.log(up_to) - np.log(above)
-    else:
-        logits = np.log(p[:, :, 1:]) - np.log(p[:, :, :1])
+    logits = np.log(p[:, :, 1:]) - np.log(p[:, :, :1])
     return [DrawnFunction(one[:, None, :], by_level=True, scale=Scale.RAW) for one in logits]
 
 
@@ -126,6 +123,7 @@ def _regression(
     """Weights of a regression, in the layout of the mechanism's features."""
     columns, kind = models.columns, component.kind
     log_dispersion = float(np.log(component.hyper[1])) if columns.group(node) == "count" else 0.0
+    ordered = columns.kinds[node].name == "ordinal" and component.hyper[1] == 1
     if isinstance(fitted, Regression):
         drawn = [gaussian.draw(rng, fitted, c) for c in range(len(fitted.mean))]
         weights = np.zeros((len(drawn), fitted.mean.shape[1], 2))
@@ -133,24 +131,24 @@ def _regression(
             weights[c, :, 0] = mean
             weights[c, 0, 1] = log_scale
     else:
-        weights = _outputs(columns, node, newton.draw(rng, fitted, 0))[None]
+        weights = _outputs(columns, node, newton.draw(rng, fitted, 0), ordered)[None]
         if kind == MixedClass.BY_LEVEL:
             weights = _by_configuration(weights[0], columns.num_configurations(parents))
     if kind == MixedClass.BY_LEVEL:
         placed = _spread_lines(columns, parents, weights, most)
-        return DrawnFunction(placed, True, component.scale, log_dispersion)
+        return DrawnFunction(placed, True, component.scale, log_dispersion, ordered)
     placed = _spread_features(columns, parents, kind, weights[0], most)
-    return DrawnFunction(placed[None], False, component.scale, log_dispersion)
+    return DrawnFunction(placed[None], False, component.scale, log_dispersion, ordered)
 
 
 def _outputs(
-    columns: MixedColumns, node: int, theta: Float[np.ndarray, " q"]
+    columns: MixedColumns, node: int, theta: Float[np.ndarray, " q"], ordered: bool
 ) -> Float[np.ndarray, "p h"]:
     """Weights of every feature and output of a node of levels or counts."""
     k = int(columns.num_levels[node])
     if columns.group(node) == "count":
         return theta[:, None]
-    if columns.kinds[node].name != "ordinal":
+    if not ordered:
         return theta.reshape(-1, k - 1)
     thresholds, slopes = theta[: k - 1], theta[k - 1 :]
     # A draw from the Gaussian approximation may put thresholds in the wrong order.
@@ -243,6 +241,7 @@ def _assembled(
         "width": np.array([one.weights.shape[1] for one in functions], np.int32).reshape(num, d),
         "weights": pool,
         "log_dispersion": _by_node([one.log_dispersion for one in functions], num, d),
+        "ordered": _by_node([float(one.ordered) for one in functions], num, d),
         "knots": np.tile(knots, (num, 1, 1, 1)),
         "centre": np.tile(columns.centre.astype(np.float32), (num, 1)),
         "unit": np.tile(columns.unit.astype(np.float32), (num, 1)),

@@ -20,7 +20,8 @@ Directions between kinds come from independences, interventions and knowledge, a
 measurements from the functions between them.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
@@ -29,20 +30,25 @@ from jaxtyping import Bool, Float, Int
 from bayesdag.types import ParentSets
 
 MEASUREMENTS, COUNTS, LEVELS = range(3)
+MOST_ORDERED = 3  # columns over whose orders joint evidence is averaged; more follow in one
 # A node, the set of its parents as bits, and the column whose observed rows count.
 FamilyKey = tuple[int, int, int]
 
 
 class TurnedFamily(NamedTuple):
-    """Families whose evidence makes up that of one family, and the signs they enter with.
+    """A family, with the arrows that are turned.
 
     Attributes:
-        added: families whose evidence is added.
-        subtracted: families whose evidence is subtracted.
+        node: whose parents these are.
+        earlier: parents as bits whose arrows stay as they are.
+        later: parents whose arrows are turned.
+        rows: column whose observed rows count.
     """
 
-    added: tuple[FamilyKey, ...]
-    subtracted: tuple[FamilyKey, ...]
+    node: int
+    earlier: int
+    later: tuple[int, ...]
+    rows: int
 
 
 class TurningScores:
@@ -77,24 +83,49 @@ class TurningScores:
             self._turned(node, np.flatnonzero(chosen).tolist())
             for node, chosen in zip(nodes.tolist(), parents, strict=True)
         ]
-        self._compute(key for one in turned for key in (*one.added, *one.subtracted))
+        self._compute(key for one in turned for key in self._needed(one))
         return np.array([self._value(one) for one in turned])
-
-    def _value(self, one: TurnedFamily) -> float:
-        added = sum(self._known[key] for key in one.added)
-        return added - sum(self._known[key] for key in one.subtracted)
 
     def _turned(self, node: int, parents: list[int]) -> TurnedFamily:
         """The family with those arrows turned that come from later columns."""
-        rows, place = self._rows_of[node], self._places()
+        place = self._places()
         later = [j for j in parents if place[j] > place[node] and not self._fixed[j]]
-        given = _bits([j for j in parents if j not in later])
-        added, subtracted = [(node, given, rows)], []
-        for j in sorted(later, key=lambda j: self._order_within(j)):
-            added.append((j, given | 1 << node, rows))
-            subtracted.append((j, given, rows))
-            given |= 1 << j
-        return TurnedFamily(tuple(added), tuple(subtracted))
+        earlier = _bits([j for j in parents if j not in later])
+        later.sort(key=self._own_evidence)
+        return TurnedFamily(node, earlier, tuple(later), self._rows_of[node])
+
+    def _needed(self, one: TurnedFamily) -> Iterator[FamilyKey]:
+        yield one.node, one.earlier, one.rows
+        for given in (one.earlier, one.earlier | 1 << one.node):
+            for chosen in _subsets(one.later):
+                yield from ((j, given | _bits(chosen), one.rows) for j in _next(one.later, chosen))
+
+    def _value(self, one: TurnedFamily) -> float:
+        value = self._known[one.node, one.earlier, one.rows]
+        if not one.later:
+            return value
+        before, after = (
+            self._joint(given, one.later, one.rows)
+            for given in (one.earlier, one.earlier | 1 << one.node)
+        )
+        return value + after - before
+
+    def _joint(self, given: int, columns: tuple[int, ...], rows: int) -> float:
+        """Log evidence of several columns, the mean over the orders in which they follow.
+
+        Regressions in one order are no regressions in another, and may fit far worse.
+        """
+        known: dict[tuple[int, ...], float] = {(): 0.0}
+        for chosen in _subsets(columns):
+            value = known[chosen]
+            following = _next(columns, chosen)
+            for j in following:
+                larger = tuple(sorted((*chosen, j)))
+                term = value + self._known[j, given | _bits(chosen), rows]
+                # Of the orders of a set, one in as many as it has members ends in this column.
+                term -= np.log(len(larger)) if len(columns) <= MOST_ORDERED else 0.0
+                known[larger] = float(np.logaddexp(known.get(larger, -np.inf), term))
+        return known[tuple(sorted(columns))]
 
     def _places(self) -> list[tuple[int, float]]:
         """Of every column: its rank, and among counts its own evidence.
@@ -102,11 +133,11 @@ class TurningScores:
         Counts are compared with one another, too: their likelihood is a shape like any other.
         """
         return [
-            (int(rank), self._order_within(j) if rank == COUNTS else 0.0)
+            (int(rank), self._own_evidence(j) if rank == COUNTS else 0.0)
             for j, rank in enumerate(self._rank)
         ]
 
-    def _order_within(self, j: int) -> float:
+    def _own_evidence(self, j: int) -> float:
         """A column's own evidence, so that the order of the table does not matter."""
         key = (j, 0, self._rows_of[j])
         self._compute([key])
@@ -124,7 +155,26 @@ class TurningScores:
                 self._known[node, bits, rows] = value
 
 
-def _bits(columns: list[int]) -> int:
+def _subsets(columns: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+    """All sets that may have been added up before another column; small ones first.
+
+    Of many columns only the first ones of one order.
+    """
+    if len(columns) > MOST_ORDERED:
+        yield from (tuple(sorted(columns[:k])) for k in range(len(columns)))
+        return
+    for size in range(len(columns)):
+        yield from combinations(sorted(columns), size)
+
+
+def _next(columns: tuple[int, ...], chosen: tuple[int, ...]) -> tuple[int, ...]:
+    """Columns that may follow those that are chosen."""
+    if len(columns) > MOST_ORDERED:
+        return columns[len(chosen) : len(chosen) + 1]
+    return tuple(j for j in columns if j not in chosen)
+
+
+def _bits(columns: Iterable[int]) -> int:
     return sum(1 << j for j in columns)
 
 
