@@ -295,6 +295,18 @@ def test_a_pair_of_kinds_has_the_same_evidence_in_both_directions():
     assert forward > evidence(score, data, 0) + evidence(score, data, 1) + 20
 
 
+def test_the_label_of_a_mixture_is_not_certain_to_be_its_cause():
+    """Two bimodal measurements, and a level that is one of them cut in its valley."""
+    rng = np.random.default_rng(0)
+    group = rng.integers(0, 2, 300)
+    a = 3 * group + rng.normal(size=300)
+    b = a + rng.normal(size=300)
+    data = table([a, b, a > 1.5], [CONTINUOUS, CONTINUOUS, levels("binary", 2)])
+    found = edges(MixedScore(), data)
+    assert found[0, 2] + found[2, 0] > 0.95
+    assert 0.05 < found[2, 0] < 0.95
+
+
 def test_an_experiment_tells_the_direction_between_kinds():
     rng = np.random.default_rng(0)
     dose = rng.integers(0, 2, 300).astype(float)
