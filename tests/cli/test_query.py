@@ -127,7 +127,10 @@ def test_runs_are_merged_and_extended(bayesdag):
     ("arguments", "words"),
     [
         ("effect seed0.nc --cause rian --outcome crop", "did you mean 'rain'"),
-        ("effect seed0.nc --cause rain --outcome crop --given x", "--given takes name=number"),
+        (
+            "effect seed0.nc --cause rain --outcome crop --given x",
+            "--given takes name=number or name=label",
+        ),
         (
             "effect seed0.nc --cause rain --outcome crop --prob 2",
             "--prob is 2; it must lie",

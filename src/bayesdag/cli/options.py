@@ -53,10 +53,11 @@ Decimal = Annotated[
 Cause = Annotated[str, typer.Option(help="Column whose effect is wanted.")]
 Outcome = Annotated[str, typer.Option(help="Column that it acts on.")]
 EffectValues = Annotated[
-    tuple[float, float] | None,
+    tuple[str, str] | None,
     typer.Option(
-        help="Two values of the cause to compare. Default: one standard deviation below and "
-        "above its mean, or both values of a binary column."
+        help="Two values of the cause to compare, numbers or labels. Default: one standard "
+        "deviation below and above its mean, both values of a binary column, or its first and "
+        "last level."
     ),
 ]
 
@@ -103,6 +104,27 @@ def numbers(option: str, pairs: list[str] | None) -> dict[str, float] | None:
         if not math.isfinite(numbers[name]):
             raise InputError(f"{option} takes a finite number, not {pair!r}")
     return numbers or None
+
+
+def number_or_label(said: str) -> float | str:
+    """A number where it can be read as one; otherwise the label of a level."""
+    try:
+        return float(said)
+    except ValueError:
+        return said
+
+
+def levels_or_numbers(option: str, pairs: list[str] | None) -> dict[str, float | str] | None:
+    """A mapping from name=number or name=label; None when there is none."""
+    from bayesdag.errors import InputError
+
+    found: dict[str, float | str] = {}
+    for pair in pairs or []:
+        name, equals, value = pair.rpartition("=")
+        if not equals or not value:
+            raise InputError(f"{option} takes name=number or name=label, not {pair!r}")
+        found[name] = number_or_label(value)
+    return found or None
 
 
 def check_suffix(out: Path) -> None:

@@ -16,6 +16,8 @@ from bayesdag.cli.options import (
     Result,
     Seed,
     Top,
+    levels_or_numbers,
+    number_or_label,
     numbers,
     path_or_name,
 )
@@ -135,7 +137,8 @@ def effect(
     outcome: Outcome,
     values: EffectValues = None,
     given: Annotated[
-        list[str] | None, typer.Option(help="Only units seen with name=value; repeat for more.")
+        list[str] | None,
+        typer.Option(help="Only units seen with name=value or name=label; repeat for more."),
     ] = None,
     prob: Annotated[
         float, typer.Option(help="Probability that the highest-density interval (HDI) holds.")
@@ -151,8 +154,8 @@ def effect(
     from bayesdag.posterior.arguments import check_interval_probability
 
     check_interval_probability("--prob", prob)
-    units = numbers("--given", given)
-    found = load(result).effect(cause, outcome, values, given=units, num_rows=num_rows, seed=seed)
+    units, between = levels_or_numbers("--given", given), _two(values)
+    found = load(result).effect(cause, outcome, between, given=units, num_rows=num_rows, seed=seed)
     if as_json:
         print_json(found.summary(prob))
         return
@@ -188,7 +191,7 @@ def experiment(
     from bayesdag.posterior import load
 
     posterior = load(result)
-    about = posterior.effect(*effect, values, seed=seed) if effect else edge
+    about = posterior.effect(*effect, _two(values), seed=seed) if effect else edge
     ranked = posterior.next_experiment(
         candidate, about=about, cost=numbers("--cost", cost), num_rows=num_rows, seed=seed
     )
@@ -227,3 +230,8 @@ def export(
         print_json({"written": str(out), "edges": edges})
         return
     say(f"Written to {out}: {edges} edges")
+
+
+def _two(values: tuple[str, str] | None) -> tuple[float | str, ...] | None:
+    """Numbers or labels that the cause is set to."""
+    return None if values is None else tuple(number_or_label(value) for value in values)
