@@ -127,20 +127,20 @@ class DiscreteNodes(Protocol):
     standard normal noise.
     """
 
-    def is_continuous(self, i: Any) -> Array:
+    def is_continuous(self, i: Array) -> Array:
         """Whether variable `i` is its mean plus noise, as of any other mechanism."""
         ...
 
-    def is_unordered(self, i: Any) -> Array:
+    def is_unordered(self, i: Array) -> Array:
         """Whether variable `i` has levels without an order."""
         ...
 
-    def log_mass(self, params: Params, x: Rows, parents: Shaped[Array, " d"], i: Any) -> Array:
+    def log_mass(self, params: Params, x: Rows, parents: Shaped[Array, " d"], i: Array) -> Array:
         """Log probability of the value of variable `i` in every row."""
         ...
 
     def below(
-        self, params: Params, x: Rows, parents: Shaped[Array, " d"], i: Any
+        self, params: Params, x: Rows, parents: Shaped[Array, " d"], i: Array
     ) -> tuple[Array, Array]:
         """Probability of a smaller value than that of variable `i`, and of that value itself."""
         ...
@@ -150,14 +150,14 @@ class DiscreteNodes(Protocol):
         params: Params,
         x: Rows,
         parents: Shaped[Array, " d"],
-        i: Any,
+        i: Array,
         probability: Array,
     ) -> Array:
         """Value of variable `i` at this probability, in every row."""
         ...
 
     def level_probabilities(
-        self, params: Params, x: Rows, parents: Shaped[Array, " d"], i: Any
+        self, params: Params, x: Rows, parents: Shaped[Array, " d"], i: Array
     ) -> Array:
         """Probability of every level of variable `i`, where it has levels."""
         ...

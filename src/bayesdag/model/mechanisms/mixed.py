@@ -15,6 +15,7 @@ from jax.scipy.special import gammaln
 from jaxtyping import Float, Int, Shaped
 
 from bayesdag.model import count_quantiles, warps
+from bayesdag.model.mechanisms._nodes import means_of_all
 from bayesdag.types import Array, Graph, Key, Params, Rows
 
 MOST_LOG_MEAN = 15.0  # of a count: beyond it single precision has no whole numbers left
@@ -65,9 +66,7 @@ class MixedMechanism:
 
     def __call__(self, params: Params, x: Rows, graph: Graph) -> Rows:
         """Means of all variables at once."""
-        params, x, graph = jax.tree.map(jnp.asarray, (params, x, graph))
-        nodes = jnp.arange(graph.shape[0])
-        return jax.lax.map(lambda i: self.node(params, x, graph[:, i], i), nodes).T
+        return means_of_all(self, params, x, graph)
 
     def node(
         self, params: Params, x: Rows, parents: Shaped[Array, " d"], i: Array
