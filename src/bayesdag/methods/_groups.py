@@ -59,9 +59,10 @@ def suggested(
 ) -> SuggestedGroups | None:
     """The groups that gain most on this graph, if they are worth it.
 
-    Environments that the user has named leave nothing to guess.
+    Environments that the user has named leave nothing to guess, and clusters are looked for among
+    measurements only: every level of a column would be one.
     """
-    if given.data.environment:
+    if given.data.environment or given.data.kinds_present != {"continuous"}:
         return None
     divisions = candidates(given.data.scaled, rng)
     tried = [
