@@ -124,8 +124,10 @@ class Imputed:
             name = f"completion {number} of {num}"
             key_model, key_cells, key_fit = jax.random.split(own, 3)
             # From the mixture so far, not from the last one: the cells of a completion agree with
-            # the graph that they came from, and would lead back to it.
-            model = [first_found, *found][int(generator(key_model).integers(number))]
+            # the graph that they came from, and would lead back to it. The first model rests on
+            # regressions, and serves only to begin with.
+            models = found or [first_found]
+            model = models[int(generator(key_model).integers(len(models)))]
             completion, rate = _next_completion(
                 key_cells, model, data, completion, recorder.child(name)
             )
