@@ -17,6 +17,7 @@ def test_columns_are_dropped_or_kept_by_name():
     assert read(toy_frame(), drop="soil, price").names == ("rain", "crop")
     assert read(toy_frame(), only=["price", "rain"]).names == ("rain", "price")
     assert read(toy_frame(), drop=["soil"]).preparation == {"drop": ["soil"]}
+    assert read(toy_frame(), drop="soil,price").preparation == {"drop": ["soil", "price"]}
     assert read(toy_frame()).preparation == {}
 
 

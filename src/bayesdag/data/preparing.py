@@ -67,6 +67,13 @@ def _texts(option: str, given: object) -> tuple[str, ...]:
     return tuple(map(label_of, given))
 
 
+def resolved(steps: Preparation, names: tuple[str, ...]) -> Preparation:
+    """The same steps with columns by their own names, as they are kept."""
+    listed = {"drop": steps.drop, "only": steps.only, "log": steps.log}
+    columns = {option: tuple(_columns(option, said, names)) for option, said in listed.items()}
+    return steps._replace(**columns, na_values=tuple(_split(steps.na_values)))
+
+
 def prepared(table: pd.DataFrame, steps: Preparation) -> pd.DataFrame:
     """The table with the columns that are wanted, and what is no value taken as missing."""
     names = tuple(table.columns)

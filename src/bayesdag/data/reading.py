@@ -150,6 +150,7 @@ def _parse(
 
     prepare = preparing.preparation(*steps)
     table = tables.frame(source, decimal=prepare.decimal)
+    prepare = preparing.resolved(prepare, tuple(table.columns))
     table = preparing.prepared(table, _sparing(prepare, interventions, environment, table))
     if isinstance(interventions, str) and interventions in table.columns:
         interventions, table = table[interventions], table.drop(columns=interventions)
