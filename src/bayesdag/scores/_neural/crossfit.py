@@ -238,7 +238,9 @@ def score(folds: Folds, group: Families, starts: StartingNetworks, plan: Trainin
         return scored
     chosen = jax.tree.map(lambda leaf: np.asarray(leaf)[hopeful], (group, starts))
     size = _at_once(folds, group, plan)
-    trained = _in_pieces(size, partial(_score_networks, folds, plan=plan), *chosen)
+    # What decides here is no part of the program, which would be compiled for each value of it.
+    compiled_in = plan._replace(least_unexplained=0.0)
+    trained = _in_pieces(size, partial(_score_networks, folds, plan=compiled_in), *chosen)
     best = trained.log_evidence.max(axis=(1, 2)) > scored.log_evidence[hopeful].max(axis=(1, 2))
     scored.log_evidence[hopeful, FunctionClass.NETWORK] = trained.log_evidence[:, 0]
     scored.predicted[hopeful, FunctionClass.NETWORK] = trained.predicted[:, 0]
