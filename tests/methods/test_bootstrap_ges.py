@@ -73,7 +73,7 @@ def test_what_environments_change_is_no_edge_between_variables():
     edge = told.edge_matrix()
     assert edge[0, 1] + edge[1, 0] < 0.3
     assert edge[0, 2] + edge[2, 0] > 0.9
-    targets = told.environment_targets().set_index("target")["probability"]
+    targets = told.environment_targets().set_index("target")["probability"].to_dict()
     assert targets["a"] + targets["c"] > 0.9
     assert targets["b"] > 0.9
     assert not told.graphs[..., 3].any()

@@ -443,10 +443,10 @@ class AtTheMode(np.random.Generator):
     def __init__(self):
         super().__init__(np.random.PCG64(0))
 
-    def standard_normal(self, size=None, dtype=np.float64, out=None):
+    def standard_normal(self, size=None, dtype=np.float64, out=None):  # pyright: ignore
         return np.zeros(() if size is None else size)
 
-    def gamma(self, shape, scale=1.0, size=None):
+    def gamma(self, shape, scale=1.0, size=None):  # pyright: ignore
         return shape
 
 
