@@ -11,7 +11,7 @@ import pytest
 from bayesdag import extend, fit, metrics, read
 from bayesdag.baselines import additive, cam
 from bayesdag.datasets.synthetic import Synthetic
-from bayesdag.errors import InputError
+from bayesdag.errors import BayesdagWarning, InputError
 from bayesdag.knowledge import Constraints, Knowledge
 from bayesdag.methods.cam import CAM
 
@@ -118,7 +118,8 @@ def test_what_was_estimated_before_an_interruption_is_not_estimated_again(tmp_pa
 def test_few_rows_get_fewer_functions_and_binary_columns_straight_lines():
     frame = curved_frame(60)
     frame["e"] = (frame["e"] > 0).astype(float)
-    posterior = fit(frame, CAM(num_samples=5))
+    with pytest.warns(BayesdagWarning, match="takes 'e' .binary. for measurements"):
+        posterior = fit(frame, CAM(num_samples=5))
     assert posterior.params["mechanism"]["knots"].shape[-1] == 60 // 9 + 1
     assert np.isfinite(posterior.stats["log_joint"]).all()
 

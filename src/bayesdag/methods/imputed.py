@@ -1,8 +1,8 @@
 """The posterior of a table with gaps: missing cells are drawn from the model itself.
 
 Data augmentation (Tanner and Wong, 1987, "The calculation of posterior distributions by data
-augmentation"): completed tables give a mixture of posteriors, one draw of its graphs and functions
-gives the missing cells anew, and so on. The posteriors of the completed tables, averaged, are the
+augmentation"): a completed table gives a posterior, one draw of its graph and functions gives the
+missing cells anew, and so on. The posteriors of the completed tables, averaged, are the
 posterior given what was measured: no row is thrown away, and what the gaps leave open shows in
 how much the completions differ.
 
@@ -52,8 +52,8 @@ class Imputed:
     """Tables with gaps: missing cells drawn from the model, posteriors of completions averaged.
 
     Any other method is put into this one where the data have gaps. It is fitted once to a first
-    completion by regressions, to have a model, and then to each completion by the models so
-    far. Cells are taken as missing at random.
+    completion by regressions, to have a model, and then to each completion by the posterior of
+    the one before. Cells are taken as missing at random.
 
     Attributes:
         method: fitted to each completion.
@@ -122,12 +122,10 @@ class Imputed:
         num = self._num_completions(method, data.num_rows, data.num_variables)
         for number, own in enumerate(jax.random.split(key, num), start=1):
             name = f"completion {number} of {num}"
-            key_model, key_cells, key_fit = jax.random.split(own, 3)
-            # From the mixture so far, not from the last one: the cells of a completion agree with
-            # the graph that they came from, and would lead back to it. The first model rests on
-            # regressions, and serves only to begin with.
-            models = found or [first_found]
-            model = models[int(generator(key_model).integers(len(models)))]
+            key_cells, key_fit = jax.random.split(own)
+            # From the last posterior, as Gibbs sampling asks: drawn from all so far, a graph that
+            # one completion favoured by chance would come back again and again.
+            model = found[-1] if found else first_found
             completion, rate = _next_completion(
                 key_cells, model, data, completion, recorder.child(name)
             )
