@@ -62,7 +62,7 @@ _TRIAL_DRAWS = 300
 _MIN_ROWS = 10
 # Typical times on two cores or on one H200, of `experiments/results/nonlinear.json`.
 _SECONDS_A_VARIABLE, _ADDITIVE_SLOWER = 0.8, 2.0
-_NEURAL_SECONDS_AT_TEN, _NEURAL_SECONDS_AT_TEN_ON_GPU = 90.0, 8.0
+_NEURAL_SECONDS_AT_TEN, _NEURAL_SECONDS_AT_TEN_ON_GPU = 180.0, 8.0
 
 
 @dataclass(frozen=True)
