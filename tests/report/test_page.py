@@ -16,7 +16,7 @@ from bayesdag.data import read
 from bayesdag.errors import InputError
 from bayesdag.fitting import fit
 from bayesdag.posterior import Posterior
-from bayesdag.report import page, render, write
+from bayesdag.report import columns, page, render, write
 from bayesdag.report.glossary import TERMS
 from bayesdag.report.numbers import script_json
 from tests.toys import NAMES, toy_frame
@@ -179,3 +179,16 @@ def test_columns_with_the_least_decided_arrows_are_candidates():
     names = tuple(f"v{i}" for i in range(30))
     assert page.undecided(edge, names) == ["v0", "v1"]
     assert len(page.undecided(np.full((30, 30), 0.3), names)) == page.MOST_CANDIDATES
+
+
+def test_levels_and_gaps_of_columns_are_shown(posterior):
+    known = posterior.summary["columns"]
+    facts = {**known, "soil": {**known["soil"], "kind": "ordinal", "levels": ["poor", "<b>good"]}}
+    facts["soil"] |= {"reason": "declared", "missing_fraction": 0.1}
+    whole = replace(posterior, summary=posterior.summary | {"columns": facts})
+    text = render(whole)
+    assert "ordinal: poor, &lt;b&gt;good<br><small>declared</small>" in text
+    assert "10 % missing, imputed" in text
+    line = next(line for line in columns.columns(whole) if line.name == "soil")
+    assert line.num_missing == 15
+    assert line.mean is None

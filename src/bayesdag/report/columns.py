@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 from bayesdag.posterior import Posterior
 
 FEW_VALUES = 10
+MOST_LEVELS = 8  # that are listed
 SKEWED = 2.0
 
 
@@ -14,13 +15,14 @@ class Column(NamedTuple):
 
     name: str
     kind: str
+    reason: str
     num_missing: int
     num_set: int
-    mean: float
-    sd: float
-    low: float
-    high: float
-    skewness: float
+    mean: float | None  # codes of levels have none
+    sd: float | None
+    low: float | None
+    high: float | None
+    skewness: float | None
     fit: str
     warnings: list[str]
 
@@ -40,40 +42,46 @@ def fit_of(posterior: Posterior, name: str) -> str:
 
 
 def kind_of(facts: Mapping[str, Any]) -> str:
-    """The kind of a column in a word or two: stated by the data, or by its values."""
-    if facts.get("kind"):
-        return str(facts["kind"])
-    distinct = facts.get("num_distinct", 0)
-    if distinct == 2:
-        return "binary"
-    return f"{distinct} values" if 0 < distinct <= FEW_VALUES else "continuous"
+    """The kind of a column in a few words, with its levels where it has some."""
+    kind, levels = str(facts.get("kind", "continuous")), facts.get("levels", ())
+    if not levels:
+        return kind
+    shown = [str(level) for level in levels[:MOST_LEVELS]]
+    more = [f"{len(levels) - MOST_LEVELS} more"] if len(levels) > MOST_LEVELS else []
+    return f"{kind}: {', '.join([*shown, *more])}"
 
 
 def _column(posterior: Posterior, name: str, facts: Mapping[str, Any]) -> Column:
+    def number(fact: str) -> float | None:
+        return None if facts.get("levels") else float(facts.get(fact, 0.0))
+
+    num_rows = posterior.summary["num_rows"]
     return Column(
         name=name,
         kind=kind_of(facts),
-        num_missing=int(facts.get("num_missing", 0)),
+        reason=str(facts.get("reason", "")),
+        num_missing=round(num_rows * facts.get("missing_fraction", 0.0)),
         num_set=int(facts.get("num_set", 0)),
-        mean=float(facts["mean"]),
-        sd=float(facts["sd"]),
-        low=float(facts["min"]),
-        high=float(facts["max"]),
-        skewness=float(facts.get("skewness", 0.0)),
+        mean=number("mean"),
+        sd=number("sd"),
+        low=number("min"),
+        high=number("max"),
+        skewness=number("skewness"),
         fit=fit_of(posterior, name),
-        warnings=_warnings(facts, posterior.summary["num_rows"]),
+        warnings=_warnings(facts),
     )
 
 
-def _warnings(facts: Mapping[str, Any], num_rows: int) -> list[str]:
+def _warnings(facts: Mapping[str, Any]) -> list[str]:
     said = []
     skewness, distinct = facts.get("skewness", 0.0), facts.get("num_distinct", 0)
-    if abs(skewness) > SKEWED:
+    measured = facts.get("kind", "continuous") == "continuous"
+    if measured and abs(skewness) > SKEWED:
         said.append(f"very skewed ({skewness:+.1f}): consider a logarithm")
-    if 2 <= distinct <= FEW_VALUES and not facts.get("kind"):
+    if measured and 2 <= distinct <= FEW_VALUES:
         said.append(f"only {distinct} different values, treated as a number")
-    if facts.get("num_missing", 0):
-        said.append(f"{100 * facts['num_missing'] / num_rows:.0f} % missing")
-    if facts.get("r_squared", 0.0) > 0.99:
+    if facts.get("missing_fraction", 0.0):
+        said.append(f"{100 * facts['missing_fraction']:.0f} % missing, imputed")
+    if measured and facts.get("r_squared", 0.0) > 0.99:
         said.append("nearly determined by the other columns")
     return said
