@@ -39,6 +39,15 @@ def test_a_graph_has_an_arrow_for_each_probable_edge(posterior, threshold):
     assert sorted(text.get_text() for text in axes.texts) == sorted(posterior.names)
 
 
+def test_arrows_that_pass_boxes_by_stay_inside():
+    dag = np.triu(np.ones((7, 7), dtype=np.int8), 1)
+    axes = plot.graph([f"v{j}" for j in range(7)], dag.astype(float), dag)
+    curves = [patch._path_original for patch in axes.patches if hasattr(patch, "get_arrowstyle")]
+    across = np.concatenate([curve.vertices[:, 0] for curve in curves])
+    low, high = sorted(axes.get_xlim())
+    assert low <= across.min() <= across.max() <= high
+
+
 def test_free_directions_are_dashed():
     graph = np.array([[0, 0.9], [0, 0]])
     dag = (graph > 0.5).astype(np.int8)

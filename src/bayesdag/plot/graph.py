@@ -33,7 +33,9 @@ def graph(
     """
     widths = [PADDING + LETTER * len(name) for name in names]
     drawing = layered_layout(dag, widths, gap=GAP, layer_height=LAYER)
-    spread = np.ptp(drawing.places, axis=0) if len(names) else np.zeros(2)
+    # Arrows that pass boxes by may leave the room that these take up.
+    whole = np.vstack([drawing.places, *drawing.bends.values()])
+    spread = np.ptp(whole, axis=0) if len(names) else np.zeros(2)
     size = (float(spread[0]) + max(widths, default=1.0) + 0.4, float(spread[1]) + 0.9)
     axes = new_axes(axes, size)
     for i, j in np.argwhere(probability > threshold):
@@ -41,8 +43,8 @@ def graph(
         _arrow(axes, drawing, widths, int(i), int(j), float(probability[i, j]), free=free)
     for place, name, width in zip(drawing.places, names, widths, strict=True):
         _box(axes, place, name, width)
-    axes.set_xlim(*_limits(drawing.places[:, 0], max(widths, default=1.0) / 2 + 0.1))
-    axes.set_ylim(*_limits(drawing.places[:, 1], BOX_HEIGHT)[::-1])
+    axes.set_xlim(*_limits(whole[:, 0], max(widths, default=1.0) / 2 + 0.1))
+    axes.set_ylim(*_limits(whole[:, 1], BOX_HEIGHT)[::-1])
     axes.set_aspect("equal")
     axes.set_axis_off()
     return axes
