@@ -66,12 +66,13 @@ CASES = (
         "conditions. Two sensors at one place share a fluctuation that is not in the table, so "
         "that the pair has no right answer and is not scored.",
         "**Where it fails, and how the report warned.** Pooled rows leave directions open that "
-        "the conditions decide; nothing false is claimed, but much is left unsaid. Told where "
-        "rows come from, nearly all of the wiring is found. The functions are products of "
+        "the conditions decide, and one of the few sure arrows is false: the rows seem to come in "
+        "groups, half of the draws allow for them, and guessed groups are no conditions. Told "
+        "where rows come from, nearly all of the wiring is found. The functions are products of "
         "brightness and the squared cosine of the polariser, and not straight lines: the check "
         "sees it, names the variables, and says that what a probability of 95 % is worth was "
         "never measured for a misfit of this size. That caution costs something here, because "
-        "the arrows are right; on the next table they need not be.",
+        "most arrows are right; on the next table they need not be.",
     ),
     Case(
         "flow-cytometry",
@@ -84,8 +85,9 @@ CASES = (
         "what experts agreed on, has been disputed since, and is no DAG in the cell, where "
         "signals feed back.",
         "**Where it fails, and how the report warned.** Pooled, the conditions make proteins "
-        "move together that do not act on each other: few arrows are sure and most of those are"
-        " wrong. Told the condition of each row, the links are mostly right, but an arrow "
+        "move together that do not act on each other. The rows seem to come in groups that nobody "
+        "marked, half of the draws allow for them, and no arrow is sure any more. Told "
+        "the condition of each row, the links are mostly right, but an arrow "
         "between linked proteins may point against the textbook, because reagents act on "
         "several proteins and on what proteins do rather than on their level. Told that cells "
         "were *set* it is worst: a level that an inhibitor was aimed at still follows its "
