@@ -78,11 +78,9 @@ def _tried(
 ) -> SuggestedGroups:
     data = _divided(given.data, groups)
     knowledge = given.knowledge.with_contexts(data.names)
-    stats = strategies.prepare(score, data, recorder)
-    gain = _gains(score, Given(data, knowledge, stats), graph, recorder).sum()
-    sizes = np.bincount(groups.labels)
-    told = Given(data, knowledge, stats)
-    return SuggestedGroups(told, recorder, float(gain + groups.log_probability), sizes)
+    divided = Given(data, knowledge, strategies.prepare(score, data, recorder))
+    gain = _gains(score, divided, graph, recorder).sum() + groups.log_probability
+    return SuggestedGroups(divided, recorder, float(gain), np.bincount(groups.labels))
 
 
 def _divided(data: Dataset, groups: Groups) -> Dataset:
@@ -101,7 +99,7 @@ def _gains(score: Score, given: Given, graph: Graph, recorder: Recorder) -> Floa
     without[:d, :d] = graph
     knowing = without.copy()
     knowing[d:, :d] = 1
-    first = noise_averaging.noise_models(score, len(given.data.names))[0].score
+    first = noise_averaging.noise_models(score, given.data.num_rows)[0].score
     scores = strategies.strategy_for(first, given.stats, given.knowledge, recorder).scores
-    plain, told = scores.of_graphs(np.stack([without, knowing]))[:, :d]
-    return np.maximum(told - plain, 0.0)
+    unaware, aware = scores.of_graphs(np.stack([without, knowing]))[:, :d]
+    return np.maximum(aware - unaware, 0.0)

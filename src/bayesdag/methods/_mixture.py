@@ -14,7 +14,15 @@ from bayesdag.errors import InputError
 from bayesdag.knowledge import Constraints
 from bayesdag.posterior import Posterior, diagnostics, merge
 from bayesdag.runs.checkpoint import recorder_of
-from bayesdag.types import Key, Method, Monitor, PlainData, Recorder
+from bayesdag.types import (
+    ExactDependence,
+    Key,
+    Method,
+    Monitor,
+    PlainData,
+    Recorder,
+    kinds_taken,
+)
 
 
 class Member(NamedTuple):
@@ -31,6 +39,36 @@ class Member(NamedTuple):
     key: Key
     method: Method
     data: Dataset
+
+
+class OfOneMethod:
+    """A method that fits another one several times: what that one supports, this one does."""
+
+    method: Method
+
+    @property
+    def supported_constraints(self) -> frozenset[str]:
+        """Those of the method inside."""
+        return self.method.supported_constraints
+
+    @property
+    def supports_interventions(self) -> bool:
+        """Whether the method inside does."""
+        return self.method.supports_interventions
+
+    @property
+    def takes_kinds(self) -> frozenset[str]:
+        """Those of the method inside; by default all."""
+        return kinds_taken(self.method)
+
+    @property
+    def exact_dependence(self) -> ExactDependence:
+        """As the method inside."""
+        return self.method.exact_dependence
+
+    def min_rows(self, d: int) -> int:
+        """Rows that the method inside needs: it always gets as many as the data have."""
+        return self.method.min_rows(d)
 
 
 def fit(

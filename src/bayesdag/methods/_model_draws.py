@@ -49,6 +49,11 @@ class ModelDraws(NamedTuple):
     missing_edges: float
     power: float
 
+    @property
+    def num_thinned(self) -> int:
+        """Draws of each chain that are left of every other one."""
+        return -(-self.model.num_samples // 2)
+
     def thinned(self, num_chains: int) -> "ModelDraws":
         """Every other draw of each chain."""
 
@@ -57,9 +62,8 @@ class ModelDraws(NamedTuple):
             return chains.reshape(-1, *chains.shape[2:])
 
         kept = self.drawn._replace(graphs=every_other(self.drawn.graphs))
-        num = -(-self.model.num_samples // 2)
         return self._replace(
-            model=self.model._replace(num_samples=num),
+            model=self.model._replace(num_samples=self.num_thinned),
             drawn=kept,
             params=jax.tree.map(every_other, self.params),
             log_joint=every_other(self.log_joint),

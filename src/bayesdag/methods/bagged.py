@@ -22,11 +22,11 @@ from bayesdag.methods._mixture import Member
 from bayesdag.methods.collapsed import Collapsed
 from bayesdag.posterior import Posterior
 from bayesdag.random import generator
-from bayesdag.types import Duration, ExactDependence, Key, Method, Monitor, Timed, kinds_taken
+from bayesdag.types import Duration, Key, Method, Monitor, Timed
 
 
 @dataclass(frozen=True)
-class Bagged:
+class Bagged(_mixture.OfOneMethod):
     """Posteriors of bootstrap samples of the rows, averaged: slower, and less certain.
 
     The chains of one bag follow those of another in the result, and are judged by whether they
@@ -45,30 +45,6 @@ class Bagged:
     def __post_init__(self) -> None:
         if self.num_bags < 2:
             raise InputError(f"num_bags is {self.num_bags}; it must be 2 or more")
-
-    @property
-    def supported_constraints(self) -> frozenset[str]:
-        """Those of the method in the bags."""
-        return self.method.supported_constraints
-
-    @property
-    def supports_interventions(self) -> bool:
-        """Whether the method in the bags does."""
-        return self.method.supports_interventions
-
-    @property
-    def takes_kinds(self) -> frozenset[str]:
-        """Those of the method in the bags; by default all."""
-        return kinds_taken(self.method)
-
-    @property
-    def exact_dependence(self) -> ExactDependence:
-        """As the method in the bags."""
-        return self.method.exact_dependence
-
-    def min_rows(self, d: int) -> int:
-        """Rows that the method in the bags needs; a bag has as many rows as the data."""
-        return self.method.min_rows(d)
 
     def expected_duration(self, num_rows: int, num_variables: int) -> Duration:
         """So many times that of the method in the bags."""

@@ -206,8 +206,7 @@ class Collapsed:
         """
         best = max(parts, key=lambda part: part.log_joint.max())
         graph = best.drawn.graphs[best.log_joint.argmax()].astype(np.int8)
-        kept = [part.thinned(self.num_chains) for part in parts]
-        num_left = self.num_samples - sum(part.model.num_samples for part in kept)
+        num_left = self.num_samples - sum(part.num_thinned for part in parts)
         found = None
         if num_left >= len(parts):
             found = _groups.suggested(score, given, graph, recorder, generator(key))
@@ -215,6 +214,7 @@ class Collapsed:
             return self._posterior(given.data, parts)
         fewer = replace(self, num_samples=num_left)
         divided = fewer._draw_all(key, found.given, found.recorder)
+        kept = [part.thinned(self.num_chains) for part in parts]
         parts = [*kept, *(self._undivided(key, given, part) for part in divided)]
         parts = [part._replace(notes=[found.words, *part.notes]) for part in parts]
         whole = self._posterior(given.data, parts)

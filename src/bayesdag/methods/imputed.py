@@ -32,14 +32,12 @@ from bayesdag.random import generator
 from bayesdag.runs.checkpoint import recorder_of
 from bayesdag.types import (
     Duration,
-    ExactDependence,
     Key,
     Method,
     Monitor,
     PlainData,
     Recorder,
     Timed,
-    kinds_taken,
 )
 
 # Completions where a fit takes seconds, and where it takes longer than that.
@@ -48,7 +46,7 @@ _SECONDS = 20.0
 
 
 @dataclass(frozen=True)
-class Imputed:
+class Imputed(_mixture.OfOneMethod):
     """Tables with gaps: missing cells drawn from the model, posteriors of completions averaged.
 
     Any other method is put into this one where the data have gaps. It is fitted once to a first
@@ -71,30 +69,6 @@ class Imputed:
             raise InputError(f"num_completions is {self.num_completions}; it must be 0 or more")
         if isinstance(self.method, Imputed):
             raise InputError("a method that imputes is put into another one; once is enough")
-
-    @property
-    def supported_constraints(self) -> frozenset[str]:
-        """Those of the method."""
-        return self.method.supported_constraints
-
-    @property
-    def supports_interventions(self) -> bool:
-        """Whether the method does."""
-        return self.method.supports_interventions
-
-    @property
-    def takes_kinds(self) -> frozenset[str]:
-        """Those of the method inside; by default all."""
-        return kinds_taken(self.method)
-
-    @property
-    def exact_dependence(self) -> ExactDependence:
-        """As the method."""
-        return self.method.exact_dependence
-
-    def min_rows(self, d: int) -> int:
-        """Rows that the method needs; completed tables have all of them."""
-        return self.method.min_rows(d)
 
     def expected_duration(self, num_rows: int, num_variables: int) -> Duration:
         """So many times that of the method, and once more for the first model."""
