@@ -433,6 +433,14 @@ class Recorder(Protocol):
         """The result of this name, or what `compute` returns, which is then kept."""
         ...
 
+    def records(self) -> dict[str, Mapping[str, np.ndarray]]:
+        """Everything that is kept in this scope, for a task that is computed elsewhere."""
+        ...
+
+    def keep(self, records: Mapping[str, Mapping[str, np.ndarray]]) -> None:
+        """Keep what a task has computed elsewhere, under the names it has in this scope."""
+        ...
+
     def unfinished(self, name: str) -> Mapping[str, np.ndarray] | None:
         """The last state that was kept on the way to the result of this name, or None."""
         ...

@@ -1,16 +1,30 @@
 """The runner: resumes, gives up in time, and keeps what failed."""
 
 import os
-import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import pytest
 
-from bayesdag.bench import Part, Store, Suite, load_suite, run_suite, running, worker, write_page
+from bayesdag.bench import (
+    Cell,
+    Part,
+    Processes,
+    RunLimits,
+    Selection,
+    Store,
+    Suite,
+    load_suite,
+    released,
+    run_suite,
+    run_suites,
+    running,
+    worker,
+    write_page,
+)
 from bayesdag.bench.fits import FitRunner
-from bayesdag.bench.running import plan, run_suites, select
+from bayesdag.bench.planning import Task, plan, select
 from bayesdag.bench.suite import BASELINES, Trial, describe_suites, suite_names
 from bayesdag.bench.tables import page
 from bayesdag.bench.worker import Outcome, Worker
@@ -28,6 +42,11 @@ class Fragile:
     """A runner that does what the setting says."""
 
     together: bool = False
+    networks: bool = False
+
+    @property
+    def accelerated(self):
+        return self.networks
 
     def lacking(self):
         return None
@@ -41,6 +60,9 @@ class Fragile:
                 raise ValueError("no such | luck")
             case "hang":
                 time.sleep(60)
+            case "fill":
+                filled = b"x" * 2_000_000_000
+                time.sleep(60 + len(filled) % 2)
             case "die":
                 os._exit(7)
         return {"expected_shd": float(trial.seed), "process": os.getpid()}
@@ -56,7 +78,7 @@ def suite(*does: str, seeds=(1,), name="only", methods=("fragile",), **options) 
 def mishaps(tmp_path_factory):
     """One run in which a cell raises, one hangs, one dies, and the last answers."""
     store = Store(tmp_path_factory.mktemp("mishaps"))
-    run_suite(suite("raise", "hang", "die", "answer"), store, limit=2.0)
+    run_suite(suite("raise", "hang", "die", "answer"), store, limits=RunLimits(2.0))
     return store
 
 
@@ -89,7 +111,7 @@ def test_stored_cells_are_not_run_again_and_lost_ones_only_when_asked(mishaps):
     runs = []
     run_suite(suite("raise", "answer"), mishaps, report=runs.append)
     assert runs == []
-    run_suite(suite("raise", "answer"), mishaps, retry=True, report=runs.append)
+    run_suite(suite("raise", "answer"), mishaps, Selection(retry=True), report=runs.append)
     assert [cell.setting["does"] for cell in runs] == ["raise"]
 
 
@@ -122,7 +144,7 @@ def test_interleaved_parts_take_turns_and_finish_a_data_set_before_the_next(tmp_
 class Instant(Worker):
     """A worker that starts no process, and takes as long as the seed says, in seconds."""
 
-    def measure(self, runner, trials, limit):
+    def measure(self, runner, trials, limit, gigabytes=None):
         seconds = trials[0].seed
         time.sleep(min(seconds, limit))
         done = seconds < limit
@@ -138,11 +160,11 @@ def instant(monkeypatch):
 def test_a_run_ends_in_time_and_the_same_command_goes_on(instant, tmp_path):
     store = Store(tmp_path)
     wanted = suite("answer", seeds=(0, 60, 61))
-    left_out = run_suites([(wanted, store)], minutes=0.005)
+    left_out = run_suites([(wanted, store)], limits=RunLimits(minutes=0.005))
     assert left_out == ["2 cells: the time limit of 0.005 minutes was reached"]
     # The cell that was cut short did not fail: it was not measured.
     assert [(cell.seed, cell.status) for cell in store.read()] == [(0, "done")]
-    run_suites([(wanted, store)], minutes=1.0, limit=0.1)
+    run_suites([(wanted, store)], limits=RunLimits(0.1, minutes=1.0))
     assert {cell.seed: cell.status for cell in store.read()} == {
         0: "done",
         60: "out of time",
@@ -152,13 +174,17 @@ def test_a_run_ends_in_time_and_the_same_command_goes_on(instant, tmp_path):
 
 def test_several_processes_share_the_work(instant, tmp_path):
     store = Store(tmp_path)
-    run_suites([(suite("nap", "answer", "more", "last"), store)], jobs=2, limit=9.0)
+    run_suites(
+        [(suite("nap", "answer", "more", "last"), store)],
+        limits=RunLimits(9.0),
+        processes=Processes(2),
+    )
     found = store.read()
     assert len(found) == 4
     assert len({cell.measures["process"] for cell in found}) == 2
     assert {cell.stamp["note"] for cell in found} == {"several cells at once"}
     with pytest.raises(InputError, match="jobs is 0; it must be 1 or more"):
-        run_suites([], jobs=0)
+        Processes(0)
 
 
 def test_an_error_of_ours_ends_all_workers(instant, tmp_path):
@@ -166,7 +192,9 @@ def test_an_error_of_ours_ends_all_workers(instant, tmp_path):
         raise RuntimeError("no screen")
 
     with pytest.raises(RuntimeError, match="no screen"):
-        run_suites([(suite("answer", "more"), Store(tmp_path))], jobs=2, report=broken)
+        run_suites(
+            [(suite("answer", "more"), Store(tmp_path))], processes=Processes(2), report=broken
+        )
 
 
 def test_a_method_that_is_yet_to_come_is_a_recorded_failure(tmp_path):
@@ -190,9 +218,9 @@ def test_baselines_stay_whatever_methods_are_asked_for():
 def test_unknown_names_are_refused_before_anything_runs(tmp_path):
     wanted = load_suite("nonlinear", "quick")
     with pytest.raises(InputError, match="no method is called 'exakt'; did you mean 'exact'"):
-        run_suite(wanted, Store(tmp_path), methods=["exakt"])
+        run_suite(wanted, Store(tmp_path), Selection(methods=("exakt",)))
     with pytest.raises(InputError, match="no part is called 'size'; did you mean 'sizes'"):
-        run_suite(wanted, Store(tmp_path), parts=["size"])
+        run_suite(wanted, Store(tmp_path), Selection(parts=("size",)))
     with pytest.raises(InputError, match="no suite is called 'all'; there are: additive_kinds"):
         load_suite("all")
     with pytest.raises(InputError, match="no size is called 'large'; there are: quick, paper"):
@@ -252,18 +280,91 @@ def test_no_family_and_no_seed_is_in_both_halves():
     assert max(t.seed for t in development.trials) < 1000 <= min(t.seed for t in figures.trials)
 
 
-def test_processes_that_start_at_once_share_the_memory(monkeypatch):
-    """A process that saw the setting of another in its environment would reserve everything."""
+def test_processes_share_the_memory_of_an_accelerator(monkeypatch):
     monkeypatch.delenv(worker._MEMORY, raising=False)
-    given, inside = [], threading.Barrier(8)
+    task = Task(Store(Path("x")), suite("answer").parts[0], "fragile", Fragile(networks=True), [])
+    assert Processes(1).place(task).environment() == {}
+    assert Processes(8).place(task).environment() == {worker._MEMORY: "0.113"}
+    assert Processes(gpu=2, cpu=9).place(task).environment() == {worker._MEMORY: "0.450"}
 
-    def start(_):
-        inside.wait()
-        with worker._flags(one_thread=False, memory=0.125):
-            given.append(os.environ.get(worker._MEMORY))
-            time.sleep(0.01)
 
-    with ThreadPoolExecutor(8) as pool:
-        list(pool.map(start, range(8)))
-    assert given == ["0.125"] * 8
-    assert worker._MEMORY not in os.environ
+def test_cells_without_networks_run_beside_the_others_in_one_thread_and_off_the_accelerator():
+    task = Task(Store(Path("x")), suite("answer").parts[0], "fragile", Fragile(), [])
+    given = Processes(gpu=2, cpu=9).place(task).environment()
+    assert given["JAX_PLATFORMS"] == "cpu"
+    assert given["OMP_NUM_THREADS"] == "1"
+    assert "intra_op_parallelism_threads=1" in given["XLA_FLAGS"]
+
+
+def test_accelerated_cells_queue_for_their_processes_which_then_help_the_others(instant, tmp_path):
+    def named(*networks):
+        trials = tuple(Trial({"does": "x"}, 0, None) for _ in networks)
+        pairs = zip(trials, networks, strict=True)
+        parts = (Part(f"p{k}", (t,), {"m": Fragile(networks=n)}) for k, (t, n) in enumerate(pairs))
+        return [(Suite("A title", "", tuple(parts)), Store(tmp_path / str(networks)))]
+
+    def order(lanes, *networks):
+        found = []
+        left = run_suites(named(*networks), processes=lanes, report=lambda c: found.append(c.part))
+        return found, left
+
+    assert order(Processes(gpu=1), False, True, False, True)[0] == ["p1", "p3", "p0", "p2"]
+    found, left = order(Processes(cpu=1), False, True)
+    assert found == ["p0"]
+    assert left == ["1 cells want an accelerator: no process takes them (--gpu-jobs)"]
+
+
+def test_methods_that_train_networks_count_as_accelerated():
+    assert FitRunner("bayesdag").accelerated
+    assert FitRunner("dds").accelerated
+    assert not FitRunner("collapsed").accelerated
+    assert not FitRunner("cam").accelerated
+    assert not FitRunner("not yet there").accelerated
+
+
+def test_a_cell_that_takes_too_much_memory_is_stopped_and_recorded(tmp_path):
+    store = Store(tmp_path)
+    run_suite(suite("fill", "answer"), store, limits=RunLimits(60.0, gigabytes=1.0))
+    found = {cell.setting["does"]: (cell.status, cell.error) for cell in store.read()}
+    assert found == {
+        "fill": ("out of memory", "stopped at more than 1 GB"),
+        "answer": ("done", ""),
+    }
+
+
+def test_only_the_asked_seeds_are_run(instant, tmp_path):
+    store = Store(tmp_path)
+    run_suite(suite("answer", "more", seeds=(0, 1)), store, Selection(seeds=range(1)))
+    assert [cell.seed for cell in store.read()] == [0, 0]
+
+
+def test_cells_of_another_commit_are_run_again_when_asked(instant, tmp_path):
+    store, runs = Store(tmp_path), []
+    wanted = suite("answer", seeds=(0,))
+    run_suite(wanted, store)
+    (cell,) = store.read()
+    store.write(replace(cell, stamp={**cell.stamp, "commit": "another"}))
+    run_suite(wanted, store, report=runs.append)
+    assert runs == []
+    run_suite(wanted, store, Selection(renew=True), report=runs.append)
+    assert len(runs) == 1
+
+
+def test_data_sets_of_a_release_are_others_and_are_scored_once(instant, tmp_path):
+    wanted = released(suite("answer", seeds=(5, 1000, 1001)))
+    assert [trial.seed for trial in wanted.parts[0].trials] == [5, 2000, 2001]
+    assert released(wanted) == wanted
+    store = Store(tmp_path)
+    store.write(Cell("only", {"does": "answer"}, "fragile", 2000))
+    with pytest.raises(InputError, match="scored once, so --renew is refused"):
+        plan([(wanted, store)], Selection(renew=True))
+
+
+def test_cells_that_are_known_from_elsewhere_are_not_measured(instant, tmp_path):
+    wanted, there = suite("answer", seeds=(0,)), Store(tmp_path / "there")
+    run_suite(wanted, there)
+    there.pack()
+    here, runs = Store(tmp_path / "here", (there,)), []
+    run_suite(wanted, here, report=runs.append)
+    assert runs == []
+    assert here.read() == []

@@ -5,7 +5,7 @@ import math
 
 import pytest
 
-from bayesdag.bench.cells import Cell, Store
+from bayesdag.bench.cells import Cell, Store, merge, write_pack
 from bayesdag.errors import FileFormatError
 
 
@@ -56,3 +56,51 @@ def test_a_damaged_cell_is_named_with_the_remedy(tmp_path):
     path.write_text(path.read_text()[:20])
     with pytest.raises(FileFormatError, match=r"3\.json is not a cell.*remove it"):
         store.read()
+
+
+def test_packed_cells_are_found_and_give_the_same_bytes_whatever_way_they_came(tmp_path):
+    one, other = Store(tmp_path / "one" / "s"), Store(tmp_path / "other" / "s")
+    cells = [
+        Cell("p", {"d": d}, "m", seed, measures={"x": math.inf}) for d in (5, 10) for seed in (1, 2)
+    ]
+    for cell in cells:
+        one.write(cell)
+    one.pack()
+    for cell in reversed(cells):
+        other.write(cell)
+        other.pack()
+    assert not one.root.exists()
+    assert one.packed.read_bytes() == other.packed.read_bytes()
+    assert [cell.key for cell in one.read()] == [cell.key for cell in other.read()]
+    assert one.find(Cell("p", {"d": 5}, "m", 2)).measures == {"x": "inf"}
+    assert one.find(Cell("p", {"d": 5}, "m", 3)) is None
+
+
+def test_a_loose_cell_stands_in_place_of_a_packed_one(tmp_path):
+    store = Store(tmp_path / "s")
+    store.write(Cell("p", {}, "m", 1, measures={"x": 1}))
+    store.pack()
+    store.write(Cell("p", {}, "m", 1, measures={"x": 2}))
+    assert [cell.measures for cell in store.read()] == [{"x": 2}]
+    store.pack()
+    assert [cell.measures for cell in store.read()] == [{"x": 2}]
+
+
+def test_stores_of_other_machines_are_merged_and_a_lost_cell_replaces_nothing(tmp_path):
+    store, theirs = Store(tmp_path / "out" / "s"), tmp_path / "cells.jsonl.gz"
+    store.write(Cell("p", {}, "m", 1, measures={"x": 1}))
+    store.write(Cell("p", {}, "m", 2, "failed", error="no"))
+    new = [
+        Cell("p", {}, "m", 1, "out of time", error="stopped"),
+        Cell("p", {}, "m", 2, measures={"x": 2}),
+        Cell("p", {}, "m", 3, measures={"x": 3}),
+    ]
+    write_pack(theirs, {"s": new, "t": new[1:2]})
+    assert merge(theirs, tmp_path / "out") == {"s": 2, "t": 1}
+    assert [cell.measures for cell in store.read()] == [{"x": 1}, {"x": 2}, {"x": 3}]
+    assert merge(tmp_path / "out", tmp_path / "again") == {"s": 3, "t": 1}
+    with pytest.raises(FileFormatError, match="neither a file of packed cells nor a folder"):
+        merge(tmp_path / "nothing", tmp_path / "out")
+    theirs.write_bytes(b"no gzip")
+    with pytest.raises(FileFormatError, match="holds no packed cells"):
+        merge(theirs, tmp_path / "out")

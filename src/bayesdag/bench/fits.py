@@ -22,6 +22,9 @@ from bayesdag.posterior import Posterior
 from bayesdag.sgmcmc.engine import Engine
 from bayesdag.types import Method, Monitor
 
+# Plug-ins that are, or that train, neural networks.
+NETWORKS = ("scores/neural", "mechanisms/neural", "mechanisms/mlp", "methods/bcd")
+
 
 @dataclass(frozen=True)
 class FitRunner:
@@ -52,6 +55,12 @@ class FitRunner:
     def together(self) -> bool:
         """Data sets of one shape are fitted in one compiled run where the method can."""
         return self.exists and hasattr(self.built(), "fit_many")
+
+    @property
+    def accelerated(self) -> bool:
+        """Whether the method trains networks."""
+        said = str(plugins.configuration(self.built())) if self.exists else ""
+        return any(f"'{name}'" in said for name in NETWORKS)
 
     def built(self) -> Method:
         """The method object."""

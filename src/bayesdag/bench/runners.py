@@ -35,6 +35,11 @@ class OneByOne(ABC):
         """One trial at a time."""
         return False
 
+    @property
+    def accelerated(self) -> bool:
+        """No networks are trained."""
+        return False
+
     def lacking(self) -> str | None:
         """Nothing."""
         return None

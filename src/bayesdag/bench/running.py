@@ -1,118 +1,178 @@
-"""Runs suites: every missing cell, one after the other, each stored as soon as it is there."""
+"""Runs suites: every missing cell, each stored as soon as it is there.
 
-import difflib
+Cells are measured in processes of their own: one after the other, several at once, those that want
+an accelerator beside those that do not, or as joblib tasks on the workers of a cluster.
+"""
+
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, replace
-from itertools import groupby, zip_longest
-from typing import Any, NamedTuple
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from typing import Any, Literal
 
 from bayesdag import plugins
 from bayesdag.bench.cells import Cell, Store
 from bayesdag.bench.fits import FitRunner
-from bayesdag.bench.suite import BASE_RATE, BASELINES, Part, Runner, Suite, Trial
-from bayesdag.bench.worker import Outcome, Worker
+from bayesdag.bench.planning import Selection, Suites, Task, empty_cell, plan
+from bayesdag.bench.suite import Part, Runner, Suite, Trial
+from bayesdag.bench.worker import Outcome, Place, Worker
 from bayesdag.errors import InputError
+from bayesdag.runs import parallel
+from bayesdag.runs.parallel import Workers
 from bayesdag.types import PlainData
 
 Report = Callable[[Cell], None]
-MEMORY = 0.9  # share of an accelerator's memory that all processes together reserve
+SHARED = "several cells at once"  # said of cells whose times are not their own
+Lane = Literal["any", "gpu", "cpu"]  # which cells a process takes
+_MEMORY = 0.9  # share of an accelerator's memory that all processes together reserve
 
 
-class _Task(NamedTuple):
-    """Data sets that one method is measured on in one call."""
+@dataclass(frozen=True)
+class RunLimits:
+    """What may be used.
 
-    store: Store
-    part: Part
-    method: str
-    runner: Runner
-    batch: list[Trial]
+    Attributes:
+        seconds: per cell, instead of its part's own.
+        gigabytes: per cell; None: no limit.
+        minutes: of the whole run; the cell that it cuts short is not stored.
+    """
+
+    seconds: float | None = None
+    gigabytes: float | None = None
+    minutes: float | None = None
 
 
-def run_suite(suite: Suite, store: Store, **options: Any) -> list[str]:
-    """Run what the store of one suite lacks; `options` are those of `run_suites`."""
-    return run_suites([(suite, store)], **options)
+@dataclass(frozen=True)
+class Processes:
+    """How many cells are measured at once on this machine.
+
+    They slow each other down, so their times are then those of a shared machine.
+
+    Attributes:
+        jobs: cells of any kind.
+        gpu: instead, so many of the cells that want an accelerator; when there are none left,
+            these processes help the others.
+        cpu: and so many of all others, with one thread each and no accelerator.
+    """
+
+    jobs: int = 1
+    gpu: int = 0
+    cpu: int = 0
+
+    def __post_init__(self) -> None:
+        for name, least in (("jobs", 1), ("gpu", 0), ("cpu", 0)):
+            if getattr(self, name) < least:
+                words = name if name == "jobs" else f"{name}_jobs"
+                raise InputError(f"{words} is {getattr(self, name)}; it must be {least} or more")
+
+    @property
+    def divided(self) -> bool:
+        """Whether cells are told apart by whether they want an accelerator."""
+        return bool(self.gpu or self.cpu)
+
+    def lanes(self) -> list[Lane]:
+        """One for each process."""
+        if not self.divided:
+            return ["any"] * self.jobs
+        gpu: list[Lane] = ["gpu"] * self.gpu
+        cpu: list[Lane] = ["cpu"] * self.cpu
+        return gpu + cpu
+
+    def place(self, task: Task) -> Place:
+        """What the process of a task may use."""
+        if not self.divided:
+            share = _MEMORY / self.jobs if self.jobs > 1 else None
+            return Place(one_thread=task.part.one_thread, accelerator_share=share)
+        if not task.runner.accelerated:
+            return Place(cpu_only=True, one_thread=True)
+        return Place(one_thread=task.part.one_thread, accelerator_share=_MEMORY / max(self.gpu, 1))
+
+
+def run_suite(suite: Suite, store: Store, *given: Any, **options: Any) -> list[str]:
+    """Run what the store of one suite lacks; all else is as in `run_suites`."""
+    return run_suites([(suite, store)], *given, **options)
 
 
 def run_suites(
-    suites: Sequence[tuple[Suite, Store]],
-    *,
-    methods: Sequence[str] = (),
-    parts: Sequence[str] = (),
-    limit: float | None = None,
-    minutes: float | None = None,
-    jobs: int = 1,
-    retry: bool = False,
+    suites: Suites,
+    wanted: Selection = Selection(),  # noqa: B008 - frozen
+    limits: RunLimits = RunLimits(),  # noqa: B008
+    processes: Processes = Processes(),  # noqa: B008
     report: Report = lambda cell: None,
 ) -> list[str]:
-    """Run what the stores lack; returns what was not run on this machine, in words.
+    """Run what the stores lack; returns what was not run, in words.
+
+    Inside `parallel.using(ADDRESS)` cells are measured by the workers of that cluster instead of
+    processes of this machine.
 
     Args:
-        methods: only these, and the baselines: names in the tables, or of any method.
-        parts: only these.
-        limit: seconds per cell, instead of the part's own.
-        minutes: of the whole run; the cell that it cuts short is not stored.
-        jobs: cells measured at once, each in a process of its own; they slow each other down,
-            so times are then those of a shared machine.
-        retry: run cells again that failed or ran out of time.
         report: called with every new cell.
     """
-    if jobs < 1:
-        raise InputError(f"jobs is {jobs}; it must be 1 or more")
-    _refuse_unknown("part", parts, [part.name for suite, _ in suites for part in suite.parts])
-    _refuse_unknown("method", methods, _known_methods(suites))
-    tasks, left_out = plan(suites, methods, parts, retry)
-    queue = _Queue(tasks, limit, minutes, report)
-    _run(queue, jobs)
+    wanted.check(suites)
+    tasks, left_out = plan(suites, wanted)
+    queue = _Queue(tasks, limits, report)
+    workers = parallel.current()
+    if workers.elsewhere:
+        _run([partial(queue.serve_elsewhere, workers)] * workers.num, queue)
+    else:
+        _run([partial(queue.serve, lane, processes) for lane in processes.lanes()], queue)
     left = sum(len(task.batch) for task in queue.waiting)
-    cut = [f"{left} cells: the time limit of {minutes:g} minutes was reached"] if left else []
-    return [*left_out, *cut]
-
-
-def plan(
-    suites: Sequence[tuple[Suite, Store]],
-    methods: Sequence[str] = (),
-    parts: Sequence[str] = (),
-    retry: bool = False,
-) -> tuple[list[_Task], list[str]]:
-    """What is to be measured, in its order, and what this machine cannot run, in words."""
-    left_out: list[str] = []
-    queues = [
-        (part, list(_groups(part, store, select(part, methods, suite), retry, left_out)))
-        for suite, store in suites
-        for part in suite.parts
-        if not parts or part.name in parts
-    ]
-    return list(_ordered(queues)), list(dict.fromkeys(left_out))
+    if not left:
+        return left_out
+    if queue.over:
+        return [
+            *left_out,
+            f"{left} cells: the time limit of {limits.minutes:g} minutes was reached",
+        ]
+    return [*left_out, f"{left} cells want an accelerator: no process takes them (--gpu-jobs)"]
 
 
 class _Queue:
     """Tasks that wait, for one or several workers, until the time is over."""
 
-    def __init__(
-        self, tasks: Sequence[_Task], limit: float | None, minutes: float | None, report: Report
-    ) -> None:
+    def __init__(self, tasks: Sequence[Task], limits: RunLimits, report: Report) -> None:
         self.waiting = deque(tasks)
-        self._limit, self._report = limit, report
+        self._limits, self._report = limits, report
+        minutes = limits.minutes
         self._end = float("inf") if minutes is None else time.monotonic() + 60 * minutes
         self._lock = threading.Lock()
 
-    def serve(self, memory: float | None = None) -> None:
+    @property
+    def over(self) -> bool:
+        """Whether the time of the whole run is."""
+        return time.monotonic() >= self._end
+
+    def serve(self, lane: Lane, processes: Processes) -> None:
         """Measure tasks in a process of its own until there is none, or no time."""
         worker, before = Worker(), None
+        shared = len(processes.lanes()) > 1
         try:
-            while (task := self._next()) is not None:
-                if not _shares_process(before, task.part):
+            while (task := self._next(lane)) is not None:
+                place = processes.place(task)
+                if worker.place != place or not _shares_process(before, task.part):
                     worker.stop()
-                    worker = Worker(task.part.one_thread, memory)
+                    worker = Worker(place)
                 before = task.part
-                if not self._measure(worker, task):
+                seconds, most = self._allowed(task), self._limits.gigabytes
+                outcome = worker.measure(task.runner, task.batch, seconds, most)
+                if not self._keep(task, outcome, SHARED if shared else ""):
                     return
+                if task.part.fresh:
+                    worker.stop()
         finally:
             worker.stop()
+
+    def serve_elsewhere(self, workers: Workers) -> None:
+        """Have tasks measured by a cluster until there is none, or no time."""
+        while (task := self._next("any")) is not None:
+            given = (task.runner, task.batch, self._allowed(task), self._limits.gigabytes)
+            options = (Place(one_thread=task.part.one_thread), task.part.fresh)
+            outcome = _measured_by(workers, given, options)
+            if not self._keep(task, outcome, f"{SHARED}, by {workers.engine}"):
+                return
 
     def give_up(self) -> None:
         """Nothing more is begun, and what is under way is not stored."""
@@ -120,36 +180,40 @@ class _Queue:
             self.waiting.clear()
             self._end = float("-inf")
 
-    def _next(self) -> _Task | None:
+    def _next(self, lane: Lane) -> Task | None:
         with self._lock:
-            there = self.waiting and time.monotonic() < self._end
-            return self.waiting.popleft() if there else None
+            position = None if self.over else _position(lane, self.waiting)
+            if position is None:
+                return None
+            task = self.waiting[position]
+            del self.waiting[position]
+            return task
 
-    def _measure(self, worker: Worker, task: _Task) -> bool:
-        """Whether the task was done before the time of the whole run was over."""
-        left = self._end - time.monotonic()
-        longest = (self._limit or task.part.limit) * len(task.batch)
-        outcome = worker.measure(task.runner, task.batch, max(min(longest, left), 0.0))
-        if worker.memory is not None:  # others ran beside it, so its times are not its own
-            outcome = outcome._replace(stamp={**outcome.stamp, "note": "several cells at once"})
+    def _allowed(self, task: Task) -> float:
+        """Seconds that a task may take: its own limit, and what is left of the run."""
+        longest = (self._limits.seconds or task.part.limit) * len(task.batch)
+        return max(min(longest, self._end - time.monotonic()), 0.0)
+
+    def _keep(self, task: Task, outcome: Outcome, note: str) -> bool:
+        """Store the cells; False where the time of the whole run cut them short."""
+        if note:
+            outcome = outcome._replace(stamp={**outcome.stamp, "note": note})
         with self._lock:
-            if time.monotonic() >= self._end and outcome.status != "done":
+            if self.over and outcome.status != "done":
                 self.waiting.appendleft(task)
                 return False
             for cell in _stored(task, outcome):
                 self._report(cell)
-        if task.part.fresh:
-            worker.stop()
         return True
 
 
-def _run(queue: _Queue, jobs: int) -> None:
-    """Serve a queue by so many processes at once."""
-    if jobs == 1:
-        queue.serve()
+def _run(serve: Sequence[Callable[[], None]], queue: _Queue) -> None:
+    """Serve a queue by all of these at once."""
+    if len(serve) == 1:
+        serve[0]()
         return
-    with ThreadPoolExecutor(jobs) as pool:
-        served = [pool.submit(queue.serve, MEMORY / jobs) for _ in range(jobs)]
+    with ThreadPoolExecutor(len(serve)) as pool:
+        served = [pool.submit(one) for one in serve]
         try:
             for one in served:
                 one.result()
@@ -158,94 +222,56 @@ def _run(queue: _Queue, jobs: int) -> None:
             raise
 
 
+_own = threading.local()  # the process that a thread of a cluster's worker keeps for its cells
+
+
+def _measured_by(workers: Workers, given: tuple[Any, ...], options: tuple[Any, ...]) -> Outcome:
+    """What a cluster makes of a task; a task that no worker survives is a lost cell."""
+    started = time.monotonic()
+    try:
+        return workers.call(measure_apart, *given, *options)
+    except Exception as error:
+        if type(error).__name__ != "KilledWorker":
+            raise
+        words = f"every worker that took it was lost: {error}"
+        return Outcome("failed", [], words, time.monotonic() - started, {})
+
+
+def measure_apart(
+    runner: Runner,
+    batch: list[Trial],
+    seconds: float,
+    gigabytes: float | None,
+    place: Place,
+    fresh: bool,
+) -> Outcome:
+    """A task as a cluster's worker does it: in a child that can be stopped, kept for the next."""
+    worker: Worker | None = getattr(_own, "worker", None)
+    if worker is None or worker.place != place:
+        if worker is not None:
+            worker.stop()
+        worker = _own.worker = Worker(place)
+    outcome = worker.measure(runner, batch, seconds, gigabytes)
+    if fresh:
+        worker.stop()
+    return outcome
+
+
+def _position(lane: Lane, tasks: Sequence[Task]) -> int | None:
+    """Where the next task of a lane is, or None; the accelerator's help when theirs are done."""
+    if lane == "any":
+        return 0 if tasks else None
+    wanted = (k for k, task in enumerate(tasks) if task.runner.accelerated == (lane == "gpu"))
+    found = next(wanted, None)
+    return _position("cpu", tasks) if found is None and lane == "gpu" else found
+
+
 def _shares_process(before: Part | None, part: Part) -> bool:
     """A process lasts as long as its part; parts that take turns share one."""
     return before is part or bool(before and before.interleaved and part.interleaved)
 
 
-def _ordered(queues: Sequence[tuple[Part, list[list[_Task]]]]) -> Iterator[_Task]:
-    """Part by part; those that are interleaved take turns."""
-    for interleaved, some in groupby(queues, key=lambda queue: queue[0].interleaved):
-        of_parts = [groups for _, groups in some]
-        rounds = zip_longest(*of_parts, fillvalue=[]) if interleaved else of_parts
-        yield from (task for groups in rounds for group in groups for task in group)
-
-
-def _groups(
-    part: Part, store: Store, runners: dict[str, Runner], retry: bool, left_out: list[str]
-) -> Iterator[list[_Task]]:
-    """Missing cells: all data sets of a method, or all methods on a data set (interleaved)."""
-    by_method: dict[str, list[_Task]] = {}
-    for name, runner in runners.items():
-        if lacking := runner.lacking():
-            left_out.append(f"{name}: {lacking}")
-            continue
-        batches = _batches(runner, _missing(part, name, store, retry))
-        by_method[name] = [_Task(store, part, name, runner, batch) for batch in batches]
-    if not part.interleaved:
-        yield from by_method.values()
-        return
-    by_trial: dict[int, list[_Task]] = {id(trial): [] for trial in part.trials}
-    for task in (task for tasks in by_method.values() for task in tasks):
-        by_trial[id(task.batch[0])].append(task)
-    yield from by_trial.values()
-
-
-def _known_methods(suites: Sequence[tuple[Suite, Store]]) -> list[str]:
-    in_tables = {name for suite, _ in suites for part in suite.parts for name in part.runners}
-    return [*in_tables, *plugins.names("methods")]
-
-
-def select(part: Part, methods: Sequence[str], suite: Suite) -> dict[str, Runner]:
-    """Runners of these names; a baseline of the part is never left out.
-
-    A name that no part has is that of a method; it is fitted with its defaults.
-    """
-    if not methods:
-        return dict(part.runners)
-    in_tables = {name for one in suite.parts for name in one.runners}
-    always = (*BASELINES, BASE_RATE)
-    kept = {n: r for n, r in part.runners.items() if n in methods or n in always}
-    judged = any(isinstance(runner, FitRunner) for runner in part.runners.values())
-    plain = [name for name in methods if name in plugins.names("methods")]
-    others = [name for name in plain if name not in in_tables] if judged else []
-    return {**{name: FitRunner(name) for name in others}, **kept}
-
-
-def _refuse_unknown(kind: str, asked: Sequence[str], known: Sequence[str]) -> None:
-    for name in asked:
-        if name not in known:
-            close = difflib.get_close_matches(name, known, n=1)
-            hint = f"; did you mean {close[0]!r}?" if close else ""
-            raise InputError(
-                f"no {kind} is called {name!r}{hint} There are: {'; '.join(sorted(known))}"
-            )
-
-
-def _missing(part: Part, name: str, store: Store, retry: bool) -> list[Trial]:
-    """Data sets on which this method has no cell, or none that counts."""
-
-    def wanted(trial: Trial) -> bool:
-        stored = store.find(_empty(part, name, trial))
-        return stored is None or (retry and stored.status != "done")
-
-    return [trial for trial in part.trials if wanted(trial)]
-
-
-def _batches(runner: Runner, trials: list[Trial]) -> Iterator[list[Trial]]:
-    """Trials of one setting together where the runner takes several, else one by one."""
-    if not runner.together:
-        yield from ([trial] for trial in trials)
-        return
-    for _, some in groupby(trials, key=lambda trial: sorted(trial.setting.items(), key=str)):
-        yield list(some)
-
-
-def _empty(part: Part, method: str, trial: Trial) -> Cell:
-    return Cell(part.name, dict(trial.setting), method, trial.seed)
-
-
-def _stored(task: _Task, outcome: Outcome) -> Iterator[Cell]:
+def _stored(task: Task, outcome: Outcome) -> Iterator[Cell]:
     """The cells of a batch, each in its file: measures, or why there are none."""
     batch = task.batch
     stamp = {**outcome.stamp, "seconds": round(outcome.seconds / len(batch), 3)}
@@ -254,7 +280,7 @@ def _stored(task: _Task, outcome: Outcome) -> Iterator[Cell]:
     measures = outcome.measures or [{} for _ in batch]
     for trial, own in zip(batch, measures, strict=True):
         result = {"status": outcome.status, "error": outcome.error}
-        empty = _empty(task.part, task.method, trial)
+        empty = empty_cell(task.part, task.method, trial)
         cell = replace(empty, measures=own, stamp=stamp, **result)
         task.store.write(cell)
         yield cell

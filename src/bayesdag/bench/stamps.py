@@ -22,7 +22,7 @@ def provenance() -> PlainData:
     kind = jax.devices()[0].device_kind
     cpu = f"{os.cpu_count()} cores, {platform.machine()}"
     return {
-        **_source(),
+        **source(),
         "version": __version__,
         "python": platform.python_version(),
         "jax": jax.__version__,
@@ -33,7 +33,8 @@ def provenance() -> PlainData:
     }
 
 
-def _source() -> PlainData:
+@cache
+def source() -> PlainData:
     """The commit, and whether files of the package differ from it; None where unknown.
 
     A copy without history names its commit in BAYESDAG_COMMIT. A package that is installed

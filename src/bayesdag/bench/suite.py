@@ -8,7 +8,7 @@ import ast
 import importlib
 import pkgutil
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol, get_args, runtime_checkable
 
@@ -21,6 +21,8 @@ Measures = dict[str, Any]  # plain data by name
 BASELINES = ("empty", "random_order", "sort_variance", "sort_r2")
 BASE_RATE = "base rate"  # in tables: the share of true edges as the probability of each
 HOUR = 3600.0
+FIGURES = 1000  # first seed of figures; smaller ones are for development
+RELEASE = 2000  # first seed of data sets that only a release scores, once
 _FOLDER = Path(__file__).parent / "suites"
 
 
@@ -39,6 +41,11 @@ class Runner(Protocol):
     @property
     def together(self) -> bool:
         """Whether data sets of one setting are measured in one call."""
+        ...
+
+    @property
+    def accelerated(self) -> bool:
+        """Whether it gains by an accelerator: whether networks are trained."""
         ...
 
     def lacking(self) -> str | None:
@@ -127,6 +134,17 @@ class Suite:
 def trials(setting: Setting, dataset: Any, seeds: Iterable[int]) -> list[Trial]:
     """One data set for each seed."""
     return [Trial(setting, seed, dataset) for seed in seeds]
+
+
+def released(suite: Suite) -> Suite:
+    """The same suite on the data sets of a release, which nobody has seen."""
+
+    def later(trial: Trial) -> Trial:
+        shift = RELEASE - FIGURES if FIGURES <= trial.seed < RELEASE else 0
+        return trial._replace(seed=trial.seed + shift)
+
+    parts = (replace(part, trials=tuple(map(later, part.trials))) for part in suite.parts)
+    return replace(suite, parts=tuple(parts))
 
 
 def suite_names() -> list[str]:

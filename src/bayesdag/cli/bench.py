@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from bayesdag.cli.app import app, examples
-from bayesdag.cli.options import AsJson
+from bayesdag.cli.options import AsJson, Cluster
 from bayesdag.cli.output import print_json, print_rows, say
+from bayesdag.errors import InputError
 
 if TYPE_CHECKING:
     from bayesdag.bench import Cell, Store, Suite
@@ -24,6 +25,9 @@ _SHOWN = ("expected_shd", "edge_f1", "nll", "step_cpu", "seconds")
         "bench trivial",
         "bench nonlinear --size paper --methods collapsed,exact --out results",
         "bench broken_worlds,measured --size paper --limit-minutes 25 --out results",
+        "bench nonlinear --size paper --cluster dask://node1:8786 --out results",
+        "bench rivals --size paper --gpu-jobs 2 --cpu-jobs 12 --out run --pack cells.jsonl.gz",
+        "bench --merge cells.jsonl.gz --out results",
     )
 )
 def bench(
@@ -37,16 +41,43 @@ def bench(
         typer.Option(help="Only these, and the baselines; repeat, or separate by commas."),
     ] = None,
     part: Annotated[list[str] | None, typer.Option(help="Only this part; repeat.")] = None,
+    seeds: Annotated[
+        str | None, typer.Option(help="Only data sets of these seeds: 1003, or 1000-1004.")
+    ] = None,
+    release: Annotated[
+        bool,
+        typer.Option("--release", help="Data sets that only a release scores; kept apart."),
+    ] = False,
     out: Annotated[Path, typer.Option(help="Folder of cells and tables.")] = Path("bench"),
+    known: Annotated[
+        Path | None, typer.Option(help="Folder of cells that need not be measured again.")
+    ] = None,
     limit: Annotated[float | None, typer.Option(help="Seconds per cell.")] = None,
+    limit_gb: Annotated[float | None, typer.Option(help="Gigabytes of memory per cell.")] = None,
     limit_minutes: Annotated[
         float | None, typer.Option(help="Minutes of the whole run; the same command goes on.")
     ] = None,
     jobs: Annotated[int, typer.Option(help="Cells at once; their times then say less.")] = 1,
+    gpu_jobs: Annotated[
+        int, typer.Option(help="Instead, so many cells at once of methods that train networks.")
+    ] = 0,
+    cpu_jobs: Annotated[
+        int, typer.Option(help="And so many others, with one thread each and no accelerator.")
+    ] = 0,
+    cluster: Cluster = None,
     retry: Annotated[bool, typer.Option("--retry", help="Run lost cells again.")] = False,
+    renew: Annotated[
+        bool, typer.Option("--renew", help="Run cells of other commits again.")
+    ] = False,
     tables_only: Annotated[
         bool, typer.Option("--tables-only", help="Write the tables again; run nothing.")
     ] = False,
+    pack: Annotated[
+        Path | None, typer.Option(help="Write all cells of these suites into one file, too.")
+    ] = None,
+    merge: Annotated[
+        Path | None, typer.Option(help="Take cells from such a file, or a folder of stores.")
+    ] = None,
     reliability_table: Annotated[
         Path | None,
         typer.Option(help="Write here what results say of their certainty, counted from cells."),
@@ -54,45 +85,89 @@ def bench(
     as_json: AsJson = False,
 ) -> None:
     """Measure methods on a suite of data sets; cells that are stored are not run again."""
-    from bayesdag.bench import describe_suites, run_suites
+    from bayesdag.bench import Processes, RunLimits, Selection, describe_suites, run_suites
+    from bayesdag.runs import parallel
 
+    out = out / "release" if release else out
+    if merge is not None:
+        _merge(merge, out, as_json)
     if suite is None:
-        _list_suites(describe_suites(), as_json)
+        if merge is None:
+            _list_suites(describe_suites(), as_json)
         return
-    suites = _with_collected(suite, size, out)
+    suites = _with_collected(suite, size, release, out, known)
     out.mkdir(parents=True, exist_ok=True)
     if not tables_only:
-        known = {name for one, _ in suites.values() for part in one.parts for name in part.runners}
-        left_out = run_suites(
-            list(suites.values()),
-            methods=_names(methods or [], known),
-            parts=part or [],
-            limit=limit,
-            minutes=limit_minutes,
-            jobs=jobs,
-            retry=retry,
-            report=lambda cell: say(_line(cell), as_json),
+        runners = {
+            name for one, _ in suites.values() for part in one.parts for name in part.runners
+        }
+        wanted = Selection(
+            _names(methods or [], runners), tuple(part or ()), _range(seeds), retry, renew
         )
+        with parallel.using(cluster):
+            left_out = run_suites(
+                list(suites.values()),
+                wanted,
+                RunLimits(limit, limit_gb, limit_minutes),
+                Processes(jobs, gpu_jobs, cpu_jobs),
+                report=lambda cell: say(_line(cell), as_json),
+            )
         for words in left_out:
             say(f"left out: {words}", as_json)
     for name in suites:
         _write_page(out / f"{name}.md", name, suites)
         say(f"Tables in {out / f'{name}.md'}, cells in {out / name}", as_json)
+    if pack is not None:
+        _pack(pack, suites, as_json)
     if reliability_table is not None:
         _write_reliability(reliability_table, f"bayesdag bench {suite} --size {size}", suites)
         say(f"Observed reliability in {reliability_table}", as_json)
 
 
-def _with_collected(names: str, size: str, out: Path) -> "Suites":
+def _merge(source: Path, out: Path, as_json: bool) -> None:
+    """Take cells into the stores, and write the pages of their suites again."""
+    from bayesdag.bench import merge, suite_names
+
+    taken = merge(source, out)
+    for name, num in taken.items():
+        say(f"{name}: {num} cells taken into {out / name}", as_json)
+    for name in taken:
+        if name in suite_names():
+            _write_page(out / f"{name}.md", name, _with_collected(name, "paper", False, out, None))
+
+
+def _pack(path: Path, suites: "Suites", as_json: bool) -> None:
+    from bayesdag.bench import write_pack
+
+    cells = {name: store.read() for name, (_, store) in suites.items()}
+    write_pack(path, cells)
+    say(f"{sum(map(len, cells.values()))} cells packed in {path}", as_json)
+
+
+def _range(words: str | None) -> range | None:
+    """Seeds from "1003" or "1000-1004"."""
+    if words is None:
+        return None
+    first, _, last = words.partition("-")
+    if not first.isdigit() or not (last or first).isdigit():
+        raise InputError(f"--seeds {words!r}: write 1003 for one data set, 1000-1004 for five")
+    return range(int(first), int(last or first) + 1)
+
+
+def _with_collected(
+    names: str, size: str, release: bool, out: Path, known: Path | None
+) -> "Suites":
     """The named suites and those that they collect, each with its store."""
-    from bayesdag.bench import Store, load_suite
+    from bayesdag.bench import Store, load_suite, released
 
     found: "Suites" = {}
     waiting = [name.strip() for name in names.split(",")]
     while waiting:
         name = waiting.pop(0)
         if name not in found:
-            found[name] = load_suite(name, size), Store(out / name)
+            loaded = load_suite(name, size)
+            elsewhere = () if known is None else (Store(known / name),)
+            found[name] = released(loaded) if release else loaded, Store(out / name, elsewhere)
             waiting += found[name][0].collects
     return found
 
@@ -116,12 +191,12 @@ def _write_reliability(path: Path, command: str, suites: "Suites") -> None:
     write_whole(path, lambda temporary: temporary.write_text(text, encoding="utf-8"))
 
 
-def _names(given: list[str], known: set[str]) -> list[str]:
+def _names(given: list[str], known: set[str]) -> tuple[str, ...]:
     """Names as they are, where a suite knows them: some have a comma of their own."""
-    found = []
+    found: list[str] = []
     for text in given:
         found += [text] if text in known else [name.strip() for name in text.split(",")]
-    return found
+    return tuple(found)
 
 
 def _line(cell: "Cell") -> str:

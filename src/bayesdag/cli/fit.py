@@ -9,6 +9,7 @@ from bayesdag.cli import result_file
 from bayesdag.cli.app import app, examples
 from bayesdag.cli.options import (
     AsJson,
+    Cluster,
     Decimal,
     Drop,
     Environment,
@@ -93,6 +94,7 @@ def fit(
         Path | None,
         typer.Option(help="CSV with the true edges, one `cause,effect` per row: print its score."),
     ] = None,
+    cluster: Cluster = None,
     report: ReportFile = None,
     force: Force = False,
     top: Top = 20,
@@ -104,6 +106,7 @@ def fit(
     from bayesdag.cli.truth import beside_the_truth, read_edges
     from bayesdag.data import read
     from bayesdag.knowledge import Knowledge
+    from bayesdag.runs import parallel
 
     check_suffix(out)
     check_before_fit(report, out, force)
@@ -123,16 +126,17 @@ def fit(
     wanted = fitting.settings_of(wrapped, taken, Knowledge.read(knowledge), seed)
 
     def run(kept: result_file.KeptProgress) -> "Posterior":
-        return fitting.fit(
-            data,
-            chosen,
-            knowledge=knowledge,
-            seed=seed,
-            checkpoint=partial,
-            monitor=kept,
-            keep_state=keep_state,
-            progress=not quiet,
-        )
+        with parallel.using(cluster):
+            return fitting.fit(
+                data,
+                chosen,
+                knowledge=knowledge,
+                seed=seed,
+                checkpoint=partial,
+                monitor=kept,
+                keep_state=keep_state,
+                progress=not quiet,
+            )
 
     posterior = result_file.produced(
         out,

@@ -8,6 +8,13 @@ import typer
 
 Table = Annotated[Path, typer.Argument(help="CSV, Parquet or Excel file: one row per unit.")]
 Result = Annotated[Path, typer.Argument(help="Result of `bayesdag fit` (.nc).")]
+Cluster = Annotated[
+    str | None,
+    typer.Option(
+        help="Compute independent tasks (cells; bags and averaged models of a fit) there: "
+        "dask://HOST:PORT, ray://HOST:PORT, spark://HOST:PORT, or loky://4 for processes here."
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 Top = Annotated[int, typer.Option(min=0, help="Show so many lines.")]
 Seed = Annotated[int, typer.Option(help="0 to 2**64 - 1; same seed, same answer.")]

@@ -1,4 +1,4 @@
-"""An equal mixture of posteriors, fitted one after the other.
+"""An equal mixture of posteriors, fitted one after the other or apart (`runs.parallel`).
 
 It is what `bagged`, `averaged` and `imputed` share. Each member is fitted with a monitor of its
 own and keeps its own diagnostics: whether the chains of one member have mixed is a question
@@ -6,14 +6,19 @@ about that member alone.
 """
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
+
+import jax
 
 from bayesdag.data import Dataset
 from bayesdag.errors import InputError
 from bayesdag.knowledge import Constraints
 from bayesdag.posterior import Posterior, diagnostics, merge
-from bayesdag.runs.checkpoint import recorder_of
+from bayesdag.runs import parallel
+from bayesdag.runs.checkpoint import MemoryJournal, MonitorGroup, recorder_of
+from bayesdag.runs.journal import Arrays
+from bayesdag.runs.parallel import Workers
 from bayesdag.types import (
     ExactDependence,
     Key,
@@ -76,7 +81,11 @@ def fit(
 ) -> Posterior:
     """The mixture in which every member has the same weight; `note` says what it is."""
     recorder = recorder_of(monitor)
-    found = [fit_member(member, knowledge, recorder) for member in members]
+    workers = parallel.current()
+    if workers.elsewhere:
+        found = _fit_elsewhere(members, knowledge, recorder, workers)
+    else:
+        found = [fit_member(member, knowledge, recorder) for member in members]
     return together(members, found, note)
 
 
@@ -85,6 +94,32 @@ def fit_member(member: Member, knowledge: Constraints, recorder: Recorder) -> Po
     recorder.report(member.name)
     own = recorder.child(member.name)  # the state of one member is not that of the whole run
     return member.method(member.key, member.data, knowledge, own)
+
+
+def _fit_elsewhere(
+    members: Sequence[Member], knowledge: Constraints, recorder: Recorder, workers: Workers
+) -> list[Posterior]:
+    """Posteriors of members that are fitted apart; each begins with what is kept of it."""
+    scopes = [recorder.child(member.name) for member in members]
+    tasks = [
+        (member._replace(key=jax.random.key_data(member.key)), knowledge, scope.records())
+        for member, scope in zip(members, scopes, strict=True)
+    ]
+    recorder.report(f"{members[0].name} to {members[-1].name}, {workers.num} at once")
+    found = workers.map(_fit_apart, tasks)
+    for scope, (_, computed) in zip(scopes, found, strict=True):
+        scope.keep(computed)
+    return [posterior for posterior, _ in found]
+
+
+def _fit_apart(
+    member: Member, knowledge: Constraints, known: Mapping[str, Arrays]
+) -> tuple[Posterior, dict[str, Arrays]]:
+    """The posterior of one component, and what its run has computed on the way."""
+    journal = MemoryJournal.knowing(known)
+    key = jax.random.wrap_key_data(member.key)
+    found = member.method(key, member.data, knowledge, MonitorGroup((journal,)))
+    return found, journal.added()
 
 
 def together(members: Sequence[Member], found: Sequence[Posterior], note: str) -> Posterior:

@@ -10,7 +10,7 @@ import io
 import json
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -67,6 +67,11 @@ class Checkpoint:
             return journal.arrays_of(waiting)
         found = (self._located or {}).get(name)
         return None if found is None else journal.arrays_of(self._content(found))
+
+    def names(self) -> list[str]:
+        """Names of all records."""
+        self.open()
+        return list(dict.fromkeys([*(self._located or {}), *self._pending]))
 
     def put(self, name: str, arrays: Arrays) -> None:
         """Keep a finished result; it is written with others of the same moment."""
@@ -200,6 +205,18 @@ class MemoryJournal:
         for found in journal.scan(file, name):
             self._known[found.name] = content[found.start : found.start + found.length]
 
+    @classmethod
+    def knowing(cls, records: Mapping[str, Arrays]) -> "MemoryJournal":
+        """A journal that begins with these records."""
+        made = cls()
+        made._known = {name: journal.record(name, arrays) for name, arrays in records.items()}
+        return made
+
+    def added(self) -> dict[str, Arrays]:
+        """Results that this run has computed, or kept in place of others."""
+        new = (name for name, content in self._used.items() if self._known.get(name) != content)
+        return {name: journal.arrays_of(self._used[name]) for name in new}
+
     def kept(self) -> dict[str, np.ndarray]:
         """Results that this run has used or computed, as plain arrays."""
         content = b"".join(self._used[name] for name in sorted(self._used))
@@ -212,6 +229,10 @@ class MemoryJournal:
             return None
         self._used[name] = content
         return journal.arrays_of(content)
+
+    def names(self) -> list[str]:
+        """Names of all records."""
+        return list(dict.fromkeys([*self._known, *self._used]))
 
     def put(self, name: str, arrays: Arrays) -> None:
         """Keep a finished result."""
@@ -257,6 +278,22 @@ class MonitorGroup:
             if one.get(name) is None:
                 one.put(name, result)
         return result
+
+    def records(self) -> dict[str, Arrays]:
+        """Everything that is kept in this scope, for a task that computes it elsewhere."""
+        found: dict[str, Arrays] = {}
+        for one in self._journals:
+            for name in one.names():
+                own = name.removeprefix(self.scope)
+                if name.startswith(self.scope) and own not in found:
+                    found[own] = one.get(name)
+        return found
+
+    def keep(self, records: Mapping[str, Arrays]) -> None:
+        """Keep what a task has computed elsewhere, under the names it has in this scope."""
+        for name, arrays in records.items():
+            for one in self._journals:
+                one.put(self.scope + name, arrays)
 
     def unfinished(self, name: str) -> Arrays | None:
         """The last state that was kept on the way to the result of this name."""

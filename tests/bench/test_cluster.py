@@ -1,0 +1,157 @@
+"""Cells and bags on a Dask cluster of separate processes, one of which is killed."""
+
+import os
+import signal
+import threading
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import distributed
+import joblib
+import numpy as np
+import pytest
+
+import bayesdag
+from bayesdag.bench import Part, RunLimits, Store, Suite, load_suite, run_suite
+from bayesdag.bench.suite import Trial
+from bayesdag.bench.tables import page
+from bayesdag.datasets.synthetic import Synthetic
+from bayesdag.errors import InputError
+from bayesdag.methods.bagged import Bagged
+from bayesdag.methods.exact import Exact
+from bayesdag.runs import parallel
+from bayesdag.runs.checkpoint import MemoryJournal, MonitorGroup
+
+pytestmark = pytest.mark.filterwarnings("ignore")  # of other packages, in their threads
+
+
+@pytest.fixture(scope="module")
+def address():
+    """Two workers, each a process of its own."""
+    cluster: Any
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+    ) as cluster:
+        yield cluster.scheduler_address.replace("tcp://", "dask://")
+
+
+@dataclass(frozen=True)
+class Interrupted:
+    """A runner whose first attempt waits to be killed with the worker that began it."""
+
+    folder: str
+    together: bool = False
+    accelerated: bool = False
+
+    def lacking(self):
+        return None
+
+    def measure(self, trials):
+        (trial,) = trials
+        begun = Path(self.folder, f"{trial.seed}.begun")
+        if trial.seed == 2 and not begun.exists():
+            begun.write_text(str(os.getppid()))
+            time.sleep(60)
+        return [{"expected_shd": float(trial.seed)}]
+
+
+def kill_when_begun(folder: Path) -> threading.Thread:
+    """Kill -9 the worker that has begun the waiting cell."""
+
+    def wait():
+        begun = folder / "2.begun"
+        while not begun.exists() or not begun.read_text():
+            time.sleep(0.05)
+        os.kill(int(begun.read_text()), signal.SIGKILL)
+
+    thread = threading.Thread(target=wait, daemon=True)
+    thread.start()
+    return thread
+
+
+def without_times(text: str) -> str:
+    """A page without the lines that say where and how long."""
+    return text.partition("## Where the cells ran")[0]
+
+
+def test_a_killed_worker_loses_nothing_but_the_cell_it_was_at(address, tmp_path):
+    trials = tuple(Trial({"d": 1}, seed, None) for seed in range(6))
+    wanted = Suite("A title", "", (Part("only", trials, {"m": Interrupted(str(tmp_path))}),))
+    store, seen = Store(tmp_path / "cells"), []
+    killer = kill_when_begun(tmp_path)
+    with parallel.using(address):
+        run_suite(wanted, store, limits=RunLimits(120.0), report=seen.append)
+    killer.join(1)
+    found = store.read()
+    assert [(cell.seed, cell.status) for cell in found] == [(seed, "done") for seed in range(6)]
+    assert [cell.measures["expected_shd"] for cell in found] == [float(s) for s in range(6)]
+    # Every cell was delivered once, those of the killed worker included.
+    assert sorted(cell.seed for cell in seen) == list(range(6))
+
+
+def test_figures_of_a_cluster_are_those_of_one_machine(address, tmp_path):
+    wanted = load_suite("trivial", "quick")
+    part = wanted.parts[0]
+    runners = {name: part.runners[name] for name in ("empty", "random_order", "sort_r2")}
+    wanted = replace(wanted, parts=(replace(part, trials=part.trials[:2], runners=runners),))
+    here, there = Store(tmp_path / "here"), Store(tmp_path / "there")
+    run_suite(wanted, here)
+    with parallel.using(address):
+        run_suite(wanted, there)
+    pages = [page("trivial", wanted, store.read()) for store in (here, there)]
+    assert without_times(pages[0]) == without_times(pages[1])
+    timed = ("seconds", "cpu", "memory_gb")
+    for one, other in zip(here.read(), there.read(), strict=True):
+        figures = [
+            {name: value for name, value in cell.measures.items() if name not in timed}
+            for cell in (one, other)
+        ]
+        assert figures[0] == figures[1]
+
+
+def test_bags_fitted_apart_end_in_the_same_bytes(address, tmp_path):
+    data = Synthetic(num_variables=3, edges_per_node=1, num_train=60, num_test=0)(1).train
+    method = Bagged(Exact(num_samples=20), num_bags=3)
+    bayesdag.fit(data, method, seed=1, keep_state=True).save(tmp_path / "here.nc")
+    with parallel.using(address):
+        bayesdag.fit(data, method, seed=1, keep_state=True).save(tmp_path / "there.nc")
+    assert (tmp_path / "here.nc").read_bytes() == (tmp_path / "there.nc").read_bytes()
+
+
+def test_what_is_kept_of_a_task_goes_with_it_and_comes_back():
+    journal = MemoryJournal()
+    scope = MonitorGroup((journal,)).child("bag 1")
+    scope.recall("searched", lambda: {"x": np.ones(1)})
+    elsewhere = MemoryJournal.knowing(scope.records())
+    group = MonitorGroup((elsewhere,))
+    group.recall("searched", lambda: pytest.fail("it was known"))
+    group.recall("trained", lambda: {"y": np.ones(2)})
+    assert list(elsewhere.added()) == ["trained"]
+    scope.keep(elsewhere.added())
+    assert sorted(journal.names()) == ["bag 1/searched", "bag 1/trained"]
+
+
+def test_without_a_cluster_tasks_run_here_in_their_order():
+    assert parallel.current().map(divmod, [(7, 2), (9, 4)]) == [(3, 1), (2, 1)]
+    with parallel.using(None) as workers:
+        assert not workers.elsewhere
+
+
+def test_processes_of_this_machine_are_a_cluster_too():
+    with parallel.using("loky://2") as workers:
+        assert workers.map(divmod, [(7, 2), (9, 4)]) == [(3, 1), (2, 1)]
+        assert parallel.current() is workers
+        assert workers.num == joblib.effective_n_jobs(2)
+    assert not parallel.current().elsewhere
+
+
+def test_a_cluster_that_cannot_be_reached_is_refused_in_words(monkeypatch):
+    with pytest.raises(InputError, match="no cluster is called 'slurm://x'; there are: dask"):
+        parallel.using("slurm://x").__enter__()
+    with pytest.raises(InputError, match="say how many processes, as in loky://4"):
+        parallel.using("loky://many").__enter__()
+    monkeypatch.setitem(__import__("sys").modules, "distributed", None)
+    with pytest.raises(InputError, match=r"needs the package distributed; run pip install 'bay"):
+        parallel.using("dask://nowhere").__enter__()
