@@ -34,6 +34,7 @@ from bayesdag.errors import InputError
 JUDGED = (
     *("trivial", "linear", "nonlinear", "joint", "neural_scores"),
     *("broken_worlds", "measured", "exchangeable_pairs", "additive_kinds"),
+    *("paper_linear", "paper_measured", "variations"),
 )
 
 

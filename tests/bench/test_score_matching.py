@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from bayesdag import read
+from bayesdag.bench.columns import RIVALS
 from bayesdag.bench.score_matching import estimate, order_by_leaves, score_leaf, stein_estimates
 from bayesdag.bench.suite import Trial
-from bayesdag.bench.suites.rivals import OPPONENTS
 from bayesdag.datasets.synthetic import Synthetic
 from bayesdag.errors import InputError
 
@@ -40,7 +40,7 @@ def test_leaves_are_taken_away_one_by_one():
 
 def test_rivals_are_measured_like_other_packages():
     made = Synthetic(num_variables=3, edges_per_node=1, num_train=60, num_test=0)
-    (found,) = OPPONENTS["SCORE"].measure([Trial({}, 0, made)])
+    (found,) = RIVALS["SCORE"].measure([Trial({}, 0, made)])
     assert found["expected_shd"] >= 0
     assert found["seconds"] > 0
     with pytest.raises(InputError, match="no rival is called 'x'"):

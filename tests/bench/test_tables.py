@@ -1,5 +1,7 @@
 """The writer of tables: means, intervals, pairs, and what must never be hidden."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -128,3 +130,28 @@ def test_rows_may_be_bins_of_the_misfit_in_their_order():
 def test_how_often_one_method_is_better_is_counted():
     table = Table("", ("method",), {"above 0": "shd positive"}, less="a")
     assert rows(table, cells(a=[1.0, 2.0, 3.0], b=[2.0, 1.0, 4.0])) == ["| b | 3 | 2 of 3 |"]
+
+
+def test_no_row_mixes_commits():
+    found = [replace(c, stamp={"commit": "abcdefghij"}) for c in cells(a=[1.0, 3.0], b=[5.0])]
+    found[1] = replace(found[1], stamp={"commit": "zyxwvut", "changed": True})
+    table = Table("", ("method",), {"SHD": "shd .1f"})
+    assert rows(table, found) == [
+        "| a | 1 | 1.0 | abcdefg |",
+        "| a | 1 | 3.0 | zyxwvut* |",
+        "| b | 1 | 5.0 | abcdefg |",
+    ]
+    # Nor is a difference taken between two of them.
+    assert rows(replace(table, less="a"), found) == ["| b | 1 | 4.0 | abcdefg |"]
+
+
+def test_exponents_are_slopes_of_logarithms():
+    def grown(power, sizes):
+        measures = [{"s": 3.0 * size**power} for size in sizes]
+        pairs = zip(sizes, measures, strict=True)
+        return [Cell("part", {"d": size}, "a", 0, measures=m) for size, m in pairs]
+
+    table = Table("", ("method",), {"power": "s exponent:d .2f"})
+    assert rows(table, grown(2.5, (5, 10, 40))) == ["| a | 3 | 2.50 ± 0.00 |"]
+    assert rows(table, grown(2.5, (5, 10))) == ["| a | 2 | 2.50 |"]
+    assert rows(table, grown(2.5, (5,))) == ["| a | 1 | – |"]

@@ -324,7 +324,10 @@ def test_values_may_be_set_row_by_row_and_come_back_exactly():
     [
         ({"graph": "tree"}, "no graph is called 'tree'; there are: er, sf"),
         ({"mechanism": "cubic"}, "no mechanism is called 'cubic'"),
-        ({"noise": "cauchy"}, "there are: gaussian, laplace, student_t, heteroscedastic"),
+        (
+            {"noise": "cauchy"},
+            "there are: gaussian, laplace, student_t, uniform, exponential, heteroscedastic",
+        ),
         ({"scaling": "none"}, "there are: raw, standardised, internal"),
         ({"num_variables": 4}, "room for 0 to 1.5 edges a node"),
         ({"num_variables": 1}, "num_variables is 1; it must be 2 or more"),

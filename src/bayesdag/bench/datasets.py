@@ -6,12 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
-from bayesdag.data import Dataset, Scaling
+from bayesdag.data import Dataset, Scaling, read
 from bayesdag.datasets import Benchmark
 from bayesdag.errors import InputError
 
 ANCHORS = "BAYESDAG_ANCHORS"
+_GAPS = 4242  # beside the seed: not the numbers that made the rows
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,43 @@ class OriginalUnits:
         source = self.dataset(seed)
         scaling = Scaling.of(source.train.values, "none")
         return replace(source, train=replace(source.train, scaling=scaling))
+
+
+@dataclass(frozen=True)
+class WithGaps:
+    """Another data set, some of whose cells were not measured.
+
+    Attributes:
+        dataset: without gaps.
+        fraction: of the cells that are missing, on average.
+        at_random: cells are missing where another column is high (missing at random), instead of
+            anywhere.
+        whole_rows: rows with a gap are thrown away, as people do.
+    """
+
+    dataset: Any
+    fraction: float = 0.1
+    at_random: bool = False
+    whole_rows: bool = False
+
+    def __call__(self, seed: int = 0) -> Benchmark:
+        """The data set of this seed; the gaps depend on nothing but the seed and the rows."""
+        source = self.dataset(seed)
+        missing = self._gaps(np.random.default_rng([_GAPS, seed]), source.train.values)
+        if not self.whole_rows:
+            values = np.where(missing, np.nan, source.train.values)
+            return replace(source, train=read(pd.DataFrame(values, columns=source.train.names)))
+        whole = ~missing.any(axis=1)
+        return replace(source, train=Dataset(source.train.values[whole], source.train.names))
+
+    def _gaps(self, rng: np.random.Generator, values: np.ndarray) -> np.ndarray:
+        """The first column is whole, and decides which cells of others are missing at random."""
+        chance = np.full(values.shape, self.fraction)
+        if self.at_random:
+            high = values[:, :1] > np.median(values[:, 0])
+            chance = self.fraction * np.where(high, 1.75, 0.25) * np.ones(values.shape)
+        chance[:, 0] = 0.0
+        return rng.random(values.shape) < chance
 
 
 @dataclass(frozen=True)

@@ -5,12 +5,14 @@ import sys
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from bayesdag import fitting, plugins
+from bayesdag.bench.effects import judge_effects
 from bayesdag.bench.judging import against_exact, against_truth, by_draw, stages
 from bayesdag.bench.monitors import RunClock, StartAt, Watch
 from bayesdag.bench.suite import BASELINES, Measures, Trial
@@ -37,6 +39,7 @@ class FitRunner:
         by_epoch: also what the chains held at every draw, by epoch.
         with_environment: the method is told where each row comes from, if the data set says it.
         score_truth: also the score of the true graph, which a learned score trains anew.
+        num_effects: also so many effects of interventions, beside the true ones.
     """
 
     method: str | Method
@@ -45,6 +48,7 @@ class FitRunner:
     by_epoch: bool = False
     with_environment: bool = False
     score_truth: bool = True
+    num_effects: int = 0
 
     @property
     def exists(self) -> bool:
@@ -93,7 +97,7 @@ class FitRunner:
             return self._fit_many(trials, sources, clock)
         found = []
         for trial, source in zip(trials, sources, strict=True):
-            given: Measures = {"monitor": self._watch([source], clock)}
+            given: Measures = {"monitor": self._watch([source], clock), "progress": False}
             if self.with_environment and source.environment is not None:
                 given["environment"] = source.environment
             found.append(fitting.fit(source.train, self.method, seed=trial.seed, **given))
@@ -129,6 +133,8 @@ class FitRunner:
         measures["dataset"] = source.provenance.get("dataset")
         for name, method in self.references.items():
             measures |= against_exact(name, method, posterior, source)
+        if self.num_effects:
+            measures |= judge_effects(posterior, source, self.num_effects)
         if self.by_epoch:
             engine = self.built()
             assert isinstance(engine, Engine), "only the paper's engines count epochs"
@@ -141,7 +147,7 @@ def with_baselines(
     methods: Mapping[str, str | Method],
     references: Mapping[str, Method] | None = None,
     from_truth: bool = False,
-    **options: bool,
+    **options: Any,
 ) -> dict[str, FitRunner]:
     """A `FitRunner` of every method, and of every baseline that a result must beat.
 

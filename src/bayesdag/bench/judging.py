@@ -52,6 +52,9 @@ def against_truth(posterior: Posterior, source: Benchmark) -> Measures:
     }
     if source.test is not None and source.test.names == posterior.names:
         measures["nll"] = held_out(posterior, source.test)
+    sets = [one.data for one in source.interventional if one.data.names == posterior.names]
+    if sets:
+        measures["interventional_nll"] = float(np.mean([held_out(posterior, one) for one in sets]))
     return measures
 
 

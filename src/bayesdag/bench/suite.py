@@ -91,6 +91,7 @@ class Table:
             "misfit", the bin of the measured misfit.
         columns: heading: "measure [how] [format]", for example "expected_shd .1f" or
             "seconds max .0f"; without `how` the mean over data sets with its 95 % interval.
+            "seconds exponent:d" is the power of d with which the seconds grow.
         caption: what is measured.
         parts: whose cells; none: all.
         methods: whose rows; none: all.

@@ -1,5 +1,6 @@
 """The writer of tables: one page per suite, from stored cells alone."""
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,6 +17,7 @@ from bayesdag.posterior.observed_reliability import MISFITS, bin_of
 from bayesdag.runs.files import write_whole
 
 NONE = "–"
+_EXPONENT = "exponent:"  # and a number of the setting
 NEGLIGIBLE = 0.5  # nats by which two graphs score alike
 _FEWEST = 10  # pairs below which calibration is not judged
 
@@ -79,8 +81,28 @@ class _Column:
         values = [c.measures.get(self.measure, c.stamp.get(self.measure)) for c in cells]
         if self.how in _WHOLE:
             return _WHOLE[self.how]([v for v in values if v is not None])
+        if self.how.startswith(_EXPONENT):
+            return _exponent(cells, values, self.how.removeprefix(_EXPONENT), self.form)
         there = [float(v) for v in values if v is not None]
         return _NUMBERS[self.how](there if len(there) == len(values) else [], self.form)
+
+
+def _exponent(cells: Sequence[Cell], values: Sequence[Any], variable: str, form: str) -> str:
+    """Slope of a measure over a number of the setting, both as logarithms, with its interval."""
+    pairs = [
+        (math.log(float(cell.setting[variable])), math.log(float(value)))
+        for cell, value in zip(cells, values, strict=True)
+        if value is not None and float(value) > 0 and variable in cell.setting
+    ]
+    sizes = {size for size, _ in pairs}
+    if len(sizes) < 2:
+        return NONE
+    fitted: Any = stats.linregress(*np.array(pairs).T)
+    slope = format(float(fitted.slope), form)
+    if len(pairs) < 3:
+        return slope
+    half = float(fitted.stderr) * stats.t.ppf(0.975, len(pairs) - 2)
+    return f"{slope} ± {format(half, form)}"
 
 
 def _counted(keep: Callable[[float], bool]) -> Callable[[list[float], str], str]:
@@ -165,7 +187,7 @@ _WHOLE: dict[str, Callable[[list[Any]], str]] = {
     "fraction": _fraction,
     "calibration": _calibration,
     "reliability": _reliability,
-    "listed": lambda values: ", ".join(sorted({str(v)[:10] for v in values})) or NONE,
+    "listed": lambda values: "; ".join(sorted(set(map(str, values)))) or NONE,
     "not-representable": lambda values: str(sum(len(v["not_representable"]) for v in values)),
 }
 
@@ -192,13 +214,17 @@ def _table(table: Table, cells: Sequence[Cell], order: dict[str, int]) -> list[s
         return []
     columns = {title: _Column.parse(words) for title, words in table.columns.items()}
     titles = [*table.rows, "data sets", *columns]
+    # No row mixes commits: those of one setting and method follow each other.
+    dated = any(cell.stamp.get("commit") for cell in chosen)
     rows = []
-    for group, some in _groups(chosen, table.rows, order):
+    for group, some in _groups(chosen, (*table.rows, "commit"), order):
         good = [cell for cell in some if cell.status == "done"]
-        rows.append([*group, _count(some), *(column.text(good) for column in columns.values())])
-        if table.ratio is not None:
-            rows[-1].append(_ratio(table, good, done))
+        *keys, commit = group
+        rows.append([*keys, _count(some), *(column.text(good) for column in columns.values())])
+        rows[-1] += [_ratio(table, good, done)] if table.ratio is not None else []
+        rows[-1] += [commit] if dated else []
     titles += [table.ratio[0]] if table.ratio else []
+    titles += ["commit"] if dated else []
     head = [f"## {table.title}"] if table.title else []
     return [*head, *([table.caption] if table.caption else []), markdown(titles, rows)]
 
@@ -224,6 +250,8 @@ def _shown(table: Table, cell: Cell) -> bool:
 def _value(cell: Cell, key: str) -> Any:
     if key in ("method", "seed"):
         return getattr(cell, key)
+    if key == "commit":
+        return str(cell.stamp.get("commit") or NONE)[:7] + "*" * bool(cell.stamp.get("changed"))
     if key == "misfit":
         return _misfit_bin(cell.measures.get("misfit"))
     found = cell.stamp if key == "device" else cell.setting
@@ -250,8 +278,9 @@ def _groups(
 
     def place(group: tuple) -> list:
         said = dict(zip(keys, group, strict=True))
-        method = said.pop("method", None)
-        return [*map(_comparable, said.values()), order.get(str(method), unknown), str(method)]
+        method, commit = said.pop("method", None), str(said.pop("commit", ""))
+        place = order.get(str(method), unknown)
+        return [*map(_comparable, said.values()), place, str(method), commit]
 
     return [(group, groups[group]) for group in sorted(groups, key=place)]
 
@@ -279,11 +308,11 @@ def _common(cells: Sequence[Cell], methods: Sequence[str]) -> list[Cell]:
 
 
 def _less(cells: Sequence[Cell], method: str, measures: Sequence[str]) -> list[Cell]:
-    """Every other method's measures less those of one, data set by data set."""
-    base = {_dataset(c): c for c in cells if c.method == method}
+    """Every other method's measures less those of one, data set by data set, commit by commit."""
+    base = {(_dataset(c), _value(c, "commit")): c for c in cells if c.method == method}
     found = []
     for cell in cells:
-        other = base.get(_dataset(cell))
+        other = base.get((_dataset(cell), _value(cell, "commit")))
         if other is None or cell.method == method:
             continue
         gaps = {m: _gap(cell.measures.get(m), other.measures.get(m)) for m in measures}

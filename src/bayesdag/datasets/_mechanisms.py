@@ -90,6 +90,19 @@ class AdditiveFunctions:
         return sum(columns, start=np.zeros(len(parents)))
 
 
+@dataclass(frozen=True)
+class ProductFunctions:
+    """Weighted sum of products of the parents; no parent acts but through a product."""
+
+    groups: tuple[tuple[int, ...], ...]
+    weights: Float[np.ndarray, " g"]
+
+    def __call__(self, parents: Parents) -> Means:
+        """Means of the child."""
+        products = (parents[:, list(group)].prod(axis=1) for group in self.groups)
+        return np.column_stack(list(products)) @ self.weights
+
+
 def zero(parents: Parents) -> Means:
     """Mean of a variable without parents."""
     return np.zeros(len(parents))
@@ -137,6 +150,23 @@ def additive(rng: np.random.Generator, num_parents: int) -> AdditiveFunctions:
     return AdditiveFunctions(tuple(gaussian_process(rng, 1) for _ in range(num_parents)))
 
 
+def products(rng: np.random.Generator, num_parents: int, size: int) -> ProductFunctions:
+    """Parents in random groups of `size`, multiplied; weights ±U(0.5, 1.5).
+
+    Parents that are left over join others in a group of their own; fewer than `size` make one
+    group. So one parent alone acts linearly, and of several none has an effect where another
+    is zero: what looks at one parent at a time sees nothing.
+    """
+    order = rng.permutation(num_parents).tolist()
+    groups = [order[start : start + size] for start in range(0, num_parents, size)]
+    if len(groups) > 1 and len(groups[-1]) < size:
+        groups[-1] += order[: size - len(groups[-1])]
+    return ProductFunctions(
+        tuple(tuple(sorted(group)) for group in groups),
+        rng.uniform(0.5, 1.5, len(groups)) * rng.choice([-1.0, 1.0], len(groups)),
+    )
+
+
 FAMILIES: dict[str, Callable[[np.random.Generator, int], Function]] = {
     "linear": linear,
     "signed_linear": partial(linear, signed=True),
@@ -144,4 +174,6 @@ FAMILIES: dict[str, Callable[[np.random.Generator, int], Function]] = {
     "gp": gaussian_process,
     "sigmoid": sigmoid,
     "additive": additive,
+    "products_of_two": partial(products, size=2),
+    "products_of_three": partial(products, size=3),
 }

@@ -26,6 +26,16 @@ def student_t(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
     return unit * rng.standard_t(DEGREES_OF_FREEDOM, shape)
 
 
+def uniform(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+    """Uniform draws; a width w has variance w² / 12."""
+    return rng.uniform(-np.sqrt(3), np.sqrt(3), shape)
+
+
+def exponential(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+    """Exponential draws, centred: skewed to one side."""
+    return rng.exponential(size=shape) - 1
+
+
 def scale(rng: np.random.Generator, num_parents: int) -> Function:
     """Factor of the noise scale: a smooth step along a random direction, 1/e to e."""
     direction = rng.standard_normal(num_parents) / np.sqrt(max(num_parents, 1))
@@ -37,5 +47,7 @@ NOISES: dict[str, Draws] = {
     "gaussian": gaussian,
     "laplace": laplace,
     "student_t": student_t,
+    "uniform": uniform,
+    "exponential": exponential,
     HETEROSCEDASTIC: gaussian,
 }

@@ -47,9 +47,11 @@ class Synthetic:
         graph: "er" (all pairs alike) or "sf" (scale-free, hubs are sinks).
         edges_per_node: e; "er" has e d edges, "sf" e d - e (e + 1) / 2.
         expected: e d edges in expectation instead of an exact number.
-        mechanism: "mlp", "linear", "signed_linear", "gp", "sigmoid" or "additive".
-        noise: "gaussian", "laplace", "student_t", or "heteroscedastic": Gaussian with a scale
-            that depends on the parents.
+        mechanism: "mlp", "linear", "signed_linear", "gp", "sigmoid", "additive", or
+            "products_of_two" and "products_of_three": interactions alone, which grow fast along
+            the order unless the scaling is "internal".
+        noise: "gaussian", "laplace", "student_t", "uniform", "exponential", or
+            "heteroscedastic": Gaussian with a scale that depends on the parents.
         noise_variance: of every variable; None draws one each from InvGamma(1.5, 1).
         scaling: "raw", "standardised" or "internal".
         num_train: rows to learn from.

@@ -36,7 +36,6 @@ COLUMNS = {
     "edges": "expected_num_edges .1f",
     "best − true score": "above_truth .1f",
     "reliability": "reliability reliability",
-    "commit": "commit listed",
 }
 CAPTION = (
     "Six variables, exact posteriors, so that differences are differences of the evidence; "

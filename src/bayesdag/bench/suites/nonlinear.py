@@ -42,9 +42,8 @@ ACCURACY = {
     "best − true score": "above_truth .1f",
     "scores": "num_scores .0f",
     "calibration error": "unsure calibration",
-    "commit": "commit listed",
 }
-TIMES = {"s": "seconds .1f", "longest s": "seconds max .0f", "commit": "commit listed"}
+TIMES = {"s": "seconds .1f", "longest s": "seconds max .0f"}
 SHORTFALLS = {
     "true graph is best": "above_truth alike",
     "score prefers another": "above_truth above",

@@ -1,9 +1,9 @@
 """The systems of the published comparison, and those people use, on the same data."""
 
+from bayesdag.bench.columns import PATIENCE, RIVALS
 from bayesdag.bench.fits import FitRunner, with_baselines
-from bayesdag.bench.runners import Call, Opponent
-from bayesdag.bench.score_matching import ScoreMatching
-from bayesdag.bench.suite import BASELINES, Part, Runner, Size, Suite, Table, Trial, trials
+from bayesdag.bench.runners import Call
+from bayesdag.bench.suite import BASELINES, Part, Size, Suite, Table, Trial, trials
 from bayesdag.datasets.synthetic import Synthetic
 from bayesdag.methods.bayesdag import BayesDAG
 from bayesdag.methods.bcd import BCD
@@ -17,7 +17,6 @@ from bayesdag.model.mechanisms.mlp import MLP
 from bayesdag.types import PlainData
 
 FIRST_SEED = 1000  # smaller seeds are for development
-PATIENCE = 1800.0  # seconds until another package has given up
 NUM_DATASETS = {"quick": 1, "paper": 5}
 SIZES = {"quick": (5,), "paper": (10, 20)}
 KINDS = {"linear": "signed_linear", "nonlinear": "mlp"}
@@ -48,18 +47,6 @@ ON_DEVICE = {
     "dds": DDS(),
 }
 NEURAL_DIBS = {"quick": {}, "paper": {"dibs, networks": DiBS(mechanism=MLP())}}
-OPPONENTS: dict[str, Runner] = {
-    "GES (causal-learn)": Opponent("ges", {"penalty": 1.0}),
-    "BOSS (causal-learn)": Opponent("boss", {"penalty": 0.5}),
-    "GRaSP (causal-learn)": Opponent("grasp", {"penalty": 0.5}),
-    "DirectLiNGAM (lingam)": Opponent("lingam", {}),
-    "DAGMA-MLP (dagma)": Opponent("dagma", {"hidden": 10}),
-    "NOTEARS-MLP (gcastle)": Opponent("notears_mlp", {}),
-    "GraN-DAG (gcastle)": Opponent("gran_dag", {}),
-    "SDCD (sdcd)": Opponent("sdcd", {}),
-    "SCORE": ScoreMatching("score"),
-    "NoGAM": ScoreMatching("nogam"),
-}
 # The comparison with exact posteriors: five variables, 500 rows.
 SMALL = Synthetic(
     num_variables=5, edges_per_node=1, mechanism="signed_linear", num_train=500, num_test=0
@@ -105,7 +92,7 @@ def build(size: Size) -> Suite:
                 with_baselines(SYSTEMS[size] | NEURAL_DIBS[size], score_truth=False),
                 interleaved=True,
             ),
-            Part("opponents", _made(size), OPPONENTS, limit=PATIENCE, fresh=True, interleaved=True),
+            Part("opponents", _made(size), RIVALS, limit=PATIENCE, fresh=True, interleaved=True),
             Part("exact", tuple(trials({}, SMALL, _seeds(num))), distances),
             Part("sinkhorn", tuple(Trial({}, seed, None) for seed in _seeds(4 * num)), SWEEPS),
             Part("particles", (Trial({}, FIRST_SEED, None),), _particles(size)),

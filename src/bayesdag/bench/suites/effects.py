@@ -1,0 +1,99 @@
+"""Effects of interventions: errors, coverage of intervals, held-out interventional likelihood."""
+
+from itertools import product
+
+from bayesdag.bench.columns import ADDITIVE, ENGINES, LINEAR, PATIENCE, SYSTEMS, fits, trivial
+from bayesdag.bench.suite import FIGURES, Part, Runner, Size, Suite, Table, Trial
+from bayesdag.bench.treatments import SURFACES, LeastSquares, PosteriorEffect, Treatments
+from bayesdag.datasets.synthetic import Synthetic
+from bayesdag.methods.collapsed import Collapsed
+
+NUM_SETS = {"quick": 1, "paper": 10}
+NUM_TREATMENTS = {"quick": 1, "paper": 20}
+NUM_EFFECTS = {"quick": 4, "paper": 20}
+SIZES = {"quick": (4, 200), "paper": (10, 1000)}
+FUNCTIONS = {"quick": ("signed_linear",), "paper": ("signed_linear", "mlp", "gp", "additive")}
+COVARIATES = {"quick": (2, 1), "paper": (6, 19)}
+COLUMNS = {
+    "mean error": "effect_error .3f",
+    "95 % intervals that hold the truth": "effect_coverage fraction",
+    "mean width": "effect_width .3f",
+    "interventional NLL": "interventional_nll .2f",
+    "NLL": "nll .2f",
+    "E-SHD": "expected_shd .2f",
+    "s": "seconds .1f",
+}
+OF_TREATMENTS = {name: COLUMNS[name] for name in list(COLUMNS)[:3]} | {"s": "seconds .1f"}
+CAPTION = (
+    "Pairs: the cause goes from one standard deviation below its mean to one above; half of the "
+    "pairs have no causal path; errors and widths in standard deviations of the outcome. NLL is "
+    "per held-out row; interventional: of rows in which one variable was set to values up to three "
+    "standard deviations away. Treatments: tables after IHDP, 747 rows, 25 covariates, the average "
+    "effect of a confounded treatment; methods are told that covariates precede the treatment and "
+    "that the outcome follows it."
+)
+
+
+def build(size: Size) -> Suite:
+    """The suite of this size."""
+    pairs = Part("pairs", tuple(_trials(size)), _methods(size), PATIENCE, interleaved=True)
+    treated = Part("treatments", tuple(_tables(size)), _adjusted(size), PATIENCE, interleaved=True)
+    return Suite(
+        title="Effects of interventions",
+        caption=CAPTION,
+        parts=(pairs, treated),
+        tables=(
+            Table("Pairs", ("functions", "d", "rows", "method"), COLUMNS, parts=("pairs",)),
+            Table("Treatments", ("surface", "method"), OF_TREATMENTS, parts=("treatments",)),
+        ),
+    )
+
+
+def _methods(size: Size) -> dict[str, Runner]:
+    options = {"num_effects": NUM_EFFECTS[size]}
+    if size == "quick":
+        return {**fits({LINEAR: Collapsed.PRESETS["quick"]}, **options), **trivial(**options)}
+    methods = {**ENGINES[size], **SYSTEMS[size], **ADDITIVE[size], "exact": "exact"}
+    return {**fits(methods, **options), **trivial(**options)}
+
+
+def _adjusted(size: Size) -> dict[str, Runner]:
+    ours: dict[str, Runner] = {LINEAR: PosteriorEffect(Collapsed.PRESETS["quick"])}
+    if size == "paper":
+        ours = {LINEAR: PosteriorEffect(Collapsed()), "auto": PosteriorEffect("auto")}
+    return {
+        **ours,
+        "regression on all covariates": LeastSquares(),
+        "difference of means": LeastSquares(covariates=False),
+    }
+
+
+def _trials(size: Size) -> list[Trial]:
+    d, num_rows = SIZES[size]
+    return [
+        Trial(
+            {"functions": functions, "d": d, "rows": num_rows},
+            seed,
+            Synthetic(
+                num_variables=d,
+                edges_per_node=1,
+                mechanism=functions,
+                scaling="standardised",
+                num_train=num_rows,
+                num_test=200,
+                num_interventions=d // 2,
+                num_interventional=200,
+            ),
+        )
+        for seed in range(FIGURES, FIGURES + NUM_SETS[size])
+        for functions in FUNCTIONS[size]
+    ]
+
+
+def _tables(size: Size) -> list[Trial]:
+    continuous, binary = COVARIATES[size]
+    seeds = range(FIGURES, FIGURES + NUM_TREATMENTS[size])
+    return [
+        Trial({"surface": surface}, seed, Treatments(surface, continuous, binary))
+        for seed, surface in product(seeds, SURFACES)
+    ]

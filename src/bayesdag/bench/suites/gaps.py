@@ -1,0 +1,66 @@
+"""Tables with gaps: cells imputed from the model, against rows thrown away and no gaps at all."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from bayesdag.bench.columns import LINEAR, PATIENCE, fits
+from bayesdag.bench.datasets import WithGaps
+from bayesdag.bench.suite import FIGURES, Part, Size, Suite, Table, Trial
+from bayesdag.datasets.synthetic import Synthetic
+from bayesdag.methods.collapsed import Collapsed
+from bayesdag.types import PlainData
+
+NUM_SETS = {"quick": 1, "paper": 10}
+METHODS: dict[Size, PlainData] = {
+    "quick": {LINEAR: Collapsed.PRESETS["quick"]},
+    "paper": {LINEAR: Collapsed(), "auto": "auto"},
+}
+SIZES = {"quick": (4, 150), "paper": (10, 2000)}
+FRACTIONS = {"quick": (0.1,), "paper": (0.1, 0.3)}
+FUNCTIONS = {"quick": ("signed_linear",), "paper": ("signed_linear", "mlp")}
+COLUMNS = {
+    "E-SHD": "expected_shd .2f",
+    "CPDAG-SHD": "expected_cpdag_shd .2f",
+    "log score": "log_score .4f",
+    "true at p ≥ .95": "curve bin5",
+    "calibration error": "unsure calibration",
+    "CPU s": "cpu .1f",
+}
+CAPTION = (
+    "Standardised columns, one edge per node. Gaps: cells missing anywhere, or where the first "
+    "column is high (at random); that column itself is whole. Handling: imputed from the model, or "
+    "rows with a gap thrown away; none: the same rows without gaps. Where fewer whole rows are "
+    "left than a method needs, its cell is lost and says so."
+)
+
+
+def build(size: Size) -> Suite:
+    """The suite of this size."""
+    part = Part("gaps", tuple(_trials(size)), fits(METHODS[size]), PATIENCE, interleaved=True)
+    rows = ("functions", "gaps", "missing", "handling", "method")
+    return Suite("Tables with gaps", CAPTION, (part,), (Table("", rows, COLUMNS),))
+
+
+def _trials(size: Size) -> Iterator[Trial]:
+    d, num_rows = SIZES[size]
+    for seed in range(FIGURES, FIGURES + NUM_SETS[size]):
+        for functions in FUNCTIONS[size]:
+            made = Synthetic(
+                num_variables=d,
+                edges_per_node=1,
+                mechanism=functions,
+                scaling="standardised",
+                num_train=num_rows,
+                num_test=0,
+            )
+            for about, dataset in _versions(size, made):
+                yield Trial({"functions": functions, **about}, seed, dataset)
+
+
+def _versions(size: Size, made: Synthetic) -> Iterator[tuple[PlainData, Any]]:
+    yield {"gaps": "none", "missing": 0.0, "handling": "none"}, made
+    for fraction in FRACTIONS[size]:
+        for gaps, at_random in (("anywhere", False), ("at random", True)):
+            for handling, whole in (("imputed", False), ("rows dropped", True)):
+                about = {"gaps": gaps, "missing": fraction, "handling": handling}
+                yield about, WithGaps(made, fraction, at_random, whole)

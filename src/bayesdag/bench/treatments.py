@@ -1,0 +1,160 @@
+"""Tables of a treatment that was not assigned by chance: what it does, on average.
+
+Made after the IHDP benchmark (Hill, 2011, "Bayesian nonparametric modeling for causal inference"):
+747 rows, six continuous and nineteen binary covariates, one row in five treated, and two response
+surfaces. Covariates are simulated, too, so that nothing has to be downloaded.
+"""
+
+import time
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float
+from scipy import stats
+
+from bayesdag import fitting, plugins
+from bayesdag.bench.runners import OneByOne
+from bayesdag.bench.suite import Measures, Trial
+from bayesdag.types import Method
+
+SURFACES = ("linear", "nonlinear")
+TREATMENT, OUTCOME = "treatment", "outcome"
+EFFECT = 4.0  # of the linear surface
+_STREAM = 1911  # beside the seed
+
+
+class TreatmentTable(NamedTuple):
+    """Rows, and the average effect of the treatment over them."""
+
+    table: pd.DataFrame
+    average_effect: float
+
+    @property
+    def tiers(self) -> list[list[str]]:
+        """What every reader of the table knows: covariates, then treatment, then outcome."""
+        covariates = [name for name in self.table if name not in (TREATMENT, OUTCOME)]
+        return [covariates, [TREATMENT], [OUTCOME]]
+
+
+@dataclass(frozen=True)
+class Treatments:
+    """Random tables with confounded treatments.
+
+    Attributes:
+        surface: "linear" (the same effect for all) or "nonlinear" (another for each).
+        num_continuous: covariates that are continuous.
+        num_binary: covariates that are binary.
+        num_rows: of the table.
+    """
+
+    surface: str = "linear"
+    num_continuous: int = 6
+    num_binary: int = 19
+    num_rows: int = 747
+
+    def __call__(self, seed: int) -> TreatmentTable:
+        """The table of this seed."""
+        rng = np.random.default_rng([_STREAM, SURFACES.index(self.surface), seed])
+        x = self._covariates(rng)
+        treated = rng.random(self.num_rows) < self._propensity(rng, x)
+        means = self._responses(rng, x)
+        noise = rng.standard_normal(self.num_rows)
+        names = [f"x{j}" for j in range(self.num_continuous)]
+        names += [f"b{j}" for j in range(self.num_binary)]
+        table = pd.DataFrame(x, columns=names)
+        table[TREATMENT] = treated.astype(int)
+        table[OUTCOME] = np.where(treated, means[1], means[0]) + noise
+        return TreatmentTable(table, float((means[1] - means[0]).mean()))
+
+    def _covariates(self, rng: np.random.Generator) -> Float[np.ndarray, "n k"]:
+        continuous = rng.standard_normal((self.num_rows, self.num_continuous))
+        share = rng.uniform(0.2, 0.8, self.num_binary)
+        return np.hstack([continuous, rng.random((self.num_rows, self.num_binary)) < share])
+
+    def _propensity(self, rng: np.random.Generator, x: np.ndarray) -> Float[np.ndarray, " n"]:
+        """About one in five is treated; who is depends on a third of the covariates."""
+        weights = rng.uniform(0.4, 1.0, x.shape[1]) * rng.choice([-1, 1], x.shape[1])
+        weights *= rng.random(x.shape[1]) < 1 / 3
+        score = (x - x.mean(axis=0)) @ weights
+        return 1 / (1 + np.exp(1.5 - score))
+
+    def _responses(self, rng: np.random.Generator, x: np.ndarray) -> Float[np.ndarray, "2 n"]:
+        """Mean outcomes without and with the treatment: Hill's surfaces A and B."""
+        if self.surface == "linear":
+            weights = rng.choice([0, 1, 2, 3, 4], x.shape[1], p=[0.5, 0.2, 0.15, 0.1, 0.05])
+            return np.stack([x @ weights, x @ weights + EFFECT])
+        weights = rng.choice([0, 0.1, 0.2, 0.3, 0.4], x.shape[1], p=[0.6, 0.1, 0.1, 0.1, 0.1])
+        without, treated = np.exp((x + 0.5) @ weights), x @ weights
+        return np.stack([without, treated - treated.mean() + without.mean() + EFFECT])
+
+
+@dataclass(frozen=True)
+class PosteriorEffect(OneByOne):
+    """The average effect as a method states it, told nothing but what precedes what.
+
+    Attributes:
+        method: a method, or the name of one.
+    """
+
+    method: str | Method = "auto"
+
+    @property
+    def accelerated(self) -> bool:
+        """Whether networks may be trained."""
+        return "'scores/neural'" in str(plugins.configuration(fitting.build_method(self.method)))
+
+    def measure_one(self, trial: Trial) -> Measures:
+        """Error of the mean, and whether the interval holds the truth."""
+        source = trial.dataset(trial.seed)
+        wall, cpu = time.perf_counter(), time.process_time()
+        posterior = fitting.fit(
+            source.table,
+            self.method,
+            knowledge={"tiers": source.tiers},
+            seed=trial.seed,
+            progress=False,
+        )
+        stated = posterior.effect(TREATMENT, OUTCOME, values=(0, 1))
+        spent = {"seconds": time.perf_counter() - wall, "cpu": time.process_time() - cpu}
+        return judge(stated.mean, stated.hdi(), source.average_effect) | spent
+
+
+@dataclass(frozen=True)
+class LeastSquares(OneByOne):
+    """What people do: the difference of means, or a regression on all covariates.
+
+    Attributes:
+        covariates: whether they are adjusted for.
+    """
+
+    covariates: bool = True
+
+    def measure_one(self, trial: Trial) -> Measures:
+        """Error of the coefficient, and whether its interval holds the truth."""
+        source = trial.dataset(trial.seed)
+        wall, cpu = time.perf_counter(), time.process_time()
+        table = source.table
+        kept = [*source.tiers[0], TREATMENT] if self.covariates else [TREATMENT]
+        x = np.column_stack([np.ones(len(table)), table[kept].to_numpy(float)])
+        y = table[OUTCOME].to_numpy()
+        found, residues = np.linalg.lstsq(x, y, rcond=None)[0], len(y) - x.shape[1]
+        variance = float(((y - x @ found) ** 2).sum() / residues)
+        error = float(np.sqrt(variance * np.linalg.inv(x.T @ x)[-1, -1]))
+        half = error * float(stats.t.ppf(0.975, residues))
+        spent = {"seconds": time.perf_counter() - wall, "cpu": time.process_time() - cpu}
+        interval = (float(found[-1]) - half, float(found[-1]) + half)
+        return judge(float(found[-1]), interval, source.average_effect) | spent
+
+
+def judge(estimate: float, interval: tuple[float, float], truth: float) -> Measures:
+    """Error, and whether the interval holds the truth."""
+    low, high = interval
+    return {
+        "effect": float(estimate),
+        "true_effect": truth,
+        "effect_error": abs(float(estimate) - truth),
+        "effect_width": float(high - low),
+        "effect_coverage": [1, int(low <= truth <= high)],
+    }
