@@ -1,6 +1,7 @@
 """Benchmarks: suites as data, one runner, one store, one writer of tables."""
 
 from bayesdag.bench.cells import Cell, Store, merge, read_pack, write_pack
+from bayesdag.bench.comparison import write_comparison
 from bayesdag.bench.planning import Selection
 from bayesdag.bench.running import Processes, RunLimits, run_suite, run_suites
 from bayesdag.bench.suite import (
@@ -29,6 +30,7 @@ __all__ = [
     "run_suite",
     "run_suites",
     "suite_names",
+    "write_comparison",
     "write_pack",
     "write_page",
 ]

@@ -62,6 +62,11 @@ def markdown(titles: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
     return "\n".join(f"| {' | '.join(map(str, line))} |" for line in lines)
 
 
+def commit_of(cell: Cell) -> str:
+    """The commit that measured a cell, with a star where its files differed; or a dash."""
+    return str(cell.stamp.get("commit") or NONE)[:7] + "*" * bool(cell.stamp.get("changed"))
+
+
 @dataclass(frozen=True)
 class _Column:
     measure: str
@@ -251,7 +256,7 @@ def _value(cell: Cell, key: str) -> Any:
     if key in ("method", "seed"):
         return getattr(cell, key)
     if key == "commit":
-        return str(cell.stamp.get("commit") or NONE)[:7] + "*" * bool(cell.stamp.get("changed"))
+        return commit_of(cell)
     if key == "misfit":
         return _misfit_bin(cell.measures.get("misfit"))
     found = cell.stamp if key == "device" else cell.setting

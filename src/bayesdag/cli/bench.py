@@ -27,7 +27,7 @@ _SHOWN = ("expected_shd", "edge_f1", "nll", "step_cpu", "seconds")
         "bench broken_worlds,measured --size paper --limit-minutes 25 --out results",
         "bench nonlinear --size paper --cluster dask://node1:8786 --out results",
         "bench rivals --size paper --gpu-jobs 2 --cpu-jobs 12 --out run --pack cells.jsonl.gz",
-        "bench --merge cells.jsonl.gz --out results",
+        "bench --merge cells.jsonl.gz --out results --compare",
     )
 )
 def bench(
@@ -75,6 +75,9 @@ def bench(
     pack: Annotated[
         Path | None, typer.Option(help="Write all cells of these suites into one file, too.")
     ] = None,
+    compare: Annotated[
+        bool, typer.Option("--compare", help="Write where we are better, equal and worse, too.")
+    ] = False,
     merge: Annotated[
         Path | None, typer.Option(help="Take cells from such a file, or a folder of stores.")
     ] = None,
@@ -92,8 +95,10 @@ def bench(
     if merge is not None:
         _merge(merge, out, as_json)
     if suite is None:
-        if merge is None:
+        if merge is None and not compare:
             _list_suites(describe_suites(), as_json)
+        elif compare:
+            _compare(out, as_json)
         return
     suites = _with_collected(suite, size, release, out, known)
     out.mkdir(parents=True, exist_ok=True)
@@ -119,9 +124,18 @@ def bench(
         say(f"Tables in {out / f'{name}.md'}, cells in {out / name}", as_json)
     if pack is not None:
         _pack(pack, suites, as_json)
+    if compare:
+        _compare(out, as_json)
     if reliability_table is not None:
         _write_reliability(reliability_table, f"bayesdag bench {suite} --size {size}", suites)
         say(f"Observed reliability in {reliability_table}", as_json)
+
+
+def _compare(out: Path, as_json: bool) -> None:
+    from bayesdag.bench import write_comparison
+
+    write_comparison(out)
+    say(f"Comparison in {out / 'comparison.md'}", as_json)
 
 
 def _merge(source: Path, out: Path, as_json: bool) -> None:

@@ -75,7 +75,7 @@ def build(size: Size) -> Suite:
 
 
 def _paper() -> Iterator[Part]:
-    sizes = {("er", d): 8 if d == 100 else 10 for d in (10, 20, 50, 100)}
+    sizes = {("er", d): 10 for d in (10, 20, 50, 100)}
     sizes |= {("sf", d): 2 for d in (10, 20, 30, 50)}
     of_sizes = [t for (g, d), num in sizes.items() for t in _trials(num, graph=g, d=d)]
     changed = [t for change in CHANGES for t in _trials(3, **change)]
