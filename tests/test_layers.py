@@ -43,8 +43,13 @@ CONFINED = {
     "typer": {"cli"},
     "rich": {"cli", "runs"},
     "beartype": set(),
+    "joblib": {"runs"},
+    "distributed": {"runs"},
 }
-LAZY = {"arviz_base", "arviz_stats", "pooch", "yaml", "h5py", "h5netcdf", "pyarrow", "matplotlib"}
+LAZY = {
+    *("arviz_base", "arviz_stats", "pooch", "yaml", "h5py", "h5netcdf", "pyarrow", "matplotlib"),
+    *("joblib", "distributed"),
+}
 
 
 def modules() -> list[Path]:

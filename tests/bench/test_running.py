@@ -222,7 +222,7 @@ def test_unknown_names_are_refused_before_anything_runs(tmp_path):
         run_suite(wanted, Store(tmp_path), Selection(methods=("exakt",)))
     with pytest.raises(InputError, match="no part is called 'size'; did you mean 'sizes'"):
         run_suite(wanted, Store(tmp_path), Selection(parts=("size",)))
-    with pytest.raises(InputError, match="no suite is called 'all'; there are: additive_kinds"):
+    with pytest.raises(InputError, match="no suite is called 'all'; there are: ablations"):
         load_suite("all")
     with pytest.raises(InputError, match="no size is called 'large'; there are: quick, paper"):
         load_suite("linear", "large")

@@ -2,7 +2,7 @@
 
 import json
 
-from bayesdag.bench import Cell, Store
+from bayesdag.bench import Cell, Store, write_pack
 from tests.cli.conftest import answer
 
 
@@ -16,7 +16,7 @@ def test_bench_refuses_unknown_suites_and_methods_and_writes_nothing(tmp_path, c
     command = command_in(tmp_path)
     code, _, stderr = command("bench", "linaer")
     assert code == 2
-    assert "no suite is called 'linaer'; there are: additive_kinds, " in stderr
+    assert "no suite is called 'linaer'; there are: ablations, " in stderr
     code, _, stderr = command("bench", "linear", "--methods", "exakt", "--out", "x")
     assert code == 2
     assert "no method is called 'exakt'; did you mean 'exact'?" in stderr
@@ -57,3 +57,29 @@ def test_bench_reliability_shows_the_cells_of_the_suites_it_collects(tmp_path, c
     assert table["origin"]["families"] == ["rounded"]  # figures are not looked at
     assert table["origin"]["command"] == "bayesdag bench reliability --size quick"
     assert table["entries"][0]["sure"][:2] == [10, 7]
+
+
+def test_bench_takes_in_cells_of_other_machines_and_says_where_we_stand(tmp_path, command_in):
+    cells = [
+        Cell("figures", {"data": "selection", "rows": 200}, method, seed, measures=measures)
+        for method, shd in (("auto", 1.0), ("cam", 3.0))
+        for seed in (1000, 1001, 1002)
+        for measures in [{"expected_shd": shd + 0.1 * (seed % 2)}]
+    ]
+    write_pack(tmp_path / "cells.jsonl.gz", {"broken_worlds": cells})
+    arguments = ("bench", "--merge", "cells.jsonl.gz", "--out", "found", "--compare")
+    shown = answer(command_in(tmp_path), *arguments)
+    assert "broken_worlds: 6 cells taken into found/broken_worlds" in shown
+    found = {path.name for path in (tmp_path / "found").iterdir()}
+    pages = {"broken_worlds.md", "reliability.md", "comparison.md"}
+    assert found == {"broken_worlds.jsonl.gz", *pages}
+    page = (tmp_path / "found" / "comparison.md").read_text()
+    assert "| data selection | auto | E-SHD | 1.03 ± 0.14 (3) | cam (3) | – | – | – |" in page
+
+
+def test_bench_refuses_seeds_and_clusters_that_mean_nothing(tmp_path, command_in):
+    command = command_in(tmp_path)
+    code, _, stderr = command("bench", "trivial", "--seeds", "few", "--out", "x")
+    assert (code, "write 1003 for one data set, 1000-1004 for five" in stderr) == (2, True)
+    code, _, stderr = command("bench", "trivial", "--cluster", "moon://1", "--out", "x")
+    assert (code, "no cluster is called 'moon://1'" in stderr) == (2, True)

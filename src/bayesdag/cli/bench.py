@@ -140,13 +140,13 @@ def _compare(out: Path, as_json: bool) -> None:
 
 def _merge(source: Path, out: Path, as_json: bool) -> None:
     """Take cells into the stores, and write the pages of their suites again."""
-    from bayesdag.bench import merge, suite_names
+    from bayesdag.bench import load_suite, merge, suite_names
 
     taken = merge(source, out)
     for name, num in taken.items():
         say(f"{name}: {num} cells taken into {out / name}", as_json)
-    for name in taken:
-        if name in suite_names():
+    for name in suite_names():
+        if taken.keys() & {name, *load_suite(name).collects}:
             _write_page(out / f"{name}.md", name, _with_collected(name, "paper", False, out, None))
 
 
