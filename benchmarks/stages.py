@@ -2,8 +2,8 @@
 
     python benchmarks/stages.py 5000x10
 
-A table is `wine` or `diabetes` of scikit-learn (which must be importable), or ROWSxCOLUMNS of the
-synthetic generator (mechanism mlp, two edges per node, development seed 5). Seconds of a stage do
+A table is a CSV file, or ROWSxCOLUMNS of the synthetic generator (mechanism mlp, two edges per
+node, development seed 5). Seconds of a stage do
 not include those of stages inside it; CPU seconds are of all threads. Programs that are kept
 (BAYESDAG_CACHE) are not compiled again: point it to an empty folder to include compilation.
 """
@@ -101,10 +101,8 @@ class Stages:
 
 def table(name: str) -> tuple[Any, int | None]:
     """The data of a name, and the number of true edges where it is known."""
-    if "x" not in name:
-        import sklearn.datasets  # pyright: ignore[reportMissingImports] (not a dependency)
-
-        return getattr(sklearn.datasets, f"load_{name}")(as_frame=True).frame, None
+    if name.endswith(".csv"):
+        return name, None
     rows, columns = map(int, name.split("x"))
     made = Synthetic(num_variables=columns, num_train=rows, num_test=0, scaling="standardised")
     benchmark = made(SEED)
@@ -144,7 +142,7 @@ def profile(name: str) -> list[str]:
 def main() -> None:
     """Print the profile of each table that is named."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("table", help="wine, diabetes, or ROWSxCOLUMNS")
+    parser.add_argument("table", help="a CSV file, or ROWSxCOLUMNS")
     print("\n".join(profile(parser.parse_args().table)))
 
 

@@ -332,7 +332,7 @@ def _score_regressions(folds: Folds, group: Families) -> _Regressions:
         x, weight = rows[0].reshape(-1, rows[0].shape[2]), rows[2].reshape(-1)
         table = function_classes.basis(x, knots, used)
         by_class = function_classes.members_of_basis(used)
-        found = jax.vmap(partial(_regression, rows, knots, used))(by_class)
+        found = _regressions_by_class(rows, knots, used)
         evidence, predicted = jax.vmap(_evidence, in_axes=(0, None))(found, weight)
         best, form = jnp.unravel_index(jnp.argmax(evidence), evidence.shape)
         residual = found.residual[best, :, form] * weight
@@ -409,13 +409,26 @@ def _networks(
     return _by_row(*jax.vmap(held_out)(jnp.arange(x.shape[0])))
 
 
-def _regression(rows: Rows, knots: Array, used: Array, members: Array) -> _HeldOut:
-    """Regressions of one class on the basis of the inputs, one per fold."""
+def _regressions_by_class(rows: Rows, knots: Array, used: Array) -> _HeldOut:
+    """Lines and sums of curves, stacked; lines are fitted to the inputs alone, which costs less."""
+    curved = function_classes.members_of_basis(used)[1]
+
+    def basis(x: Array) -> Array:
+        return function_classes.basis(x, knots, used)
+
+    lines = _regression(rows, lambda x: x * used[None, :], used)
+    curves = _regression(rows, basis, curved)
+    lines = lines._replace(fit=_filled_up(lines.fit, len(curved)))
+    return jax.tree.map(lambda a, b: jnp.stack([a, b]), lines, curves)
+
+
+def _regression(rows: Rows, table: Callable[[Array], Array], members: Array) -> _HeldOut:
+    """Regressions of one class on a table of the inputs, one per fold."""
     x, y, weight = rows
 
     def held_out(f: Array) -> _HeldOut:
         inputs, target, counts = _all_but(f, x, y, weight)
-        learned, unseen = (function_classes.basis(part, knots, used) for part in (inputs, x[f]))
+        learned, unseen = table(inputs), table(x[f])
         by = whitening.whitening(learned, target, counts, members)
         seen = whitening.whitened(by, learned, target, counts, members)
         fit = laplace.fit(function_classes.regress(seen, members), seen, members)
@@ -423,6 +436,33 @@ def _regression(rows: Rows, knots: Array, used: Array, members: Array) -> _HeldO
         return _seen_by(by, fit, test, counts.sum())
 
     return _by_row(jax.vmap(held_out)(jnp.arange(x.shape[0])))[0]
+
+
+def _filled_up(fits: FoldFits, q: int) -> FoldFits:
+    """Regressions on the inputs as regressions on a basis of q members, which begins with them."""
+    k = fits.input_mean.shape[-1]
+    places = jnp.append(jnp.arange(k), q)  # the constant stays last
+
+    def vector(leaf: Array) -> Array:
+        return jnp.zeros((*leaf.shape[:-1], q + 1), leaf.dtype).at[..., places].set(leaf)
+
+    def matrix(leaf: Array, where: Array, size: int) -> Array:
+        whole = jnp.broadcast_to(jnp.eye(size, dtype=leaf.dtype), (*leaf.shape[:-2], size, size))
+        return whole.at[..., where[:, None], where[None, :]].set(leaf)
+
+    network = fits.networks
+    return fits._replace(
+        networks=network._replace(
+            first=jnp.zeros((*network.first.shape[:-2], q, 0), network.first.dtype),
+            second=vector(network.second),
+        ),
+        noise=fits.noise._replace(log_scale_weights=vector(fits.noise.log_scale_weights)),
+        last=matrix(fits.last, places, q + 1),
+        whitening=matrix(fits.whitening, places[:-1], q),
+        input_mean=vector(jnp.append(fits.input_mean, jnp.zeros_like(fits.centre)[:, None], 1))[
+            :, :-1
+        ],
+    )
 
 
 def _seen_by(by: Whitening, fit: Fit, test: TrainingRows, num_rows: Array) -> _HeldOut:

@@ -3,7 +3,6 @@
 from enum import IntEnum
 from typing import NamedTuple
 
-import jax
 import jax.numpy as jnp
 from jaxtyping import Float, Int
 
@@ -53,11 +52,6 @@ class DescribedNoise(NamedTuple):
     log_marginal: Float[Array, " form"]
 
 
-class _Described(NamedTuple):
-    fits: NoiseFits
-    log_marginal: Float[Array, ""]
-
-
 def describe(
     features: Float[Array, "n q"],
     residual: Float[Array, " n"],
@@ -66,34 +60,30 @@ def describe(
 ) -> DescribedNoise:
     """Every form fitted to the residuals, in the order of `NoiseForm`.
 
+    What the scale depends on is learned without a skew, and serves both forms: a skew moves the
+    weights by less than the rows leave open.
+
     Args:
         symmetric: the best shape without a skew.
     """
-    found: list[_Described] = []
-    skewed = noise_shape.fit(residual, weight)
-    for num_shapes, best in ((noise_shape.NUM_SYMMETRIC, symmetric), (None, skewed)):
-        constant = NoiseFits(best.scale, best.shape, jnp.zeros_like(features[0]))
-        dependent = _heteroscedastic(features, residual, weight, best, num_shapes)
-        found += [_Described(constant, best.log_likelihood), dependent.described]
-        features = features + 0 * dependent.log_likelihood  # one solution after the other
-    return DescribedNoise(*jax.tree.map(lambda *leaves: jnp.stack(leaves), *found))
-
-
-class _Dependent(NamedTuple):
-    described: _Described
-    log_likelihood: Float[Array, ""]
-
-
-def _heteroscedastic(
-    features: Array, residual: Array, weight: Array, constant: ShapeFit, num_shapes: int | None
-) -> _Dependent:
-    """A scale that depends on the features, and the shape of what it leaves."""
-    degrees = noise_shape.degrees_of(constant.shape)
+    degrees = noise_shape.degrees_of(symmetric.shape)
     scale = heteroscedastic.fit(
-        features + 0 * constant.log_likelihood, residual / constant.scale, weight, degrees
+        features + 0 * symmetric.log_likelihood, residual / symmetric.scale, weight, degrees
     )
     factor = log_scale_factor(features, scale.weights)
-    best = noise_shape.fit(residual * jnp.exp(-factor), weight, num_shapes)
-    log_marginal = best.log_likelihood - (weight * factor).sum() + scale.log_volume
-    fits = NoiseFits(best.scale, best.shape, scale.weights)
-    return _Dependent(_Described(fits, log_marginal), best.log_likelihood)
+    evened = residual * jnp.exp(-factor)
+    dependent = scale.log_volume - (weight * factor).sum()
+    shapes = (
+        symmetric,
+        noise_shape.fit(evened, weight, noise_shape.NUM_SYMMETRIC),
+        noise_shape.fit(residual, weight),
+        noise_shape.fit(evened, weight),
+    )
+    constant = jnp.zeros_like(scale.weights)
+    fits = NoiseFits(
+        scale=jnp.stack([best.scale for best in shapes]),
+        shape=jnp.stack([best.shape for best in shapes]),
+        log_scale_weights=jnp.stack([constant, scale.weights] * 2),
+    )
+    likelihood = jnp.stack([best.log_likelihood for best in shapes])
+    return DescribedNoise(fits, likelihood + jnp.stack([0 * dependent, dependent] * 2))

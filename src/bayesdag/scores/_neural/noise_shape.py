@@ -22,6 +22,7 @@ from bayesdag.model.noises.skewed_student_t import (
     shape_of,
 )
 from bayesdag.model.noises.skewed_student_t import log_density as log_density_above_mode
+from bayesdag.scores._neural.linear_algebra import dot
 from bayesdag.types import Array
 
 _TAILS = (3.0, 5.0, 10.0, 1000.0)  # degrees of freedom; the last is as good as Gaussian
@@ -29,10 +30,13 @@ _SKEWS = (1.0, 0.4, 0.55, 0.75, 1.35, 1.8, 2.5)
 NUM_SYMMETRIC = len(_TAILS)  # shapes without a skew come first
 _SKEW, _DEGREES = np.array([*product(_SKEWS, _TAILS)]).T
 SHAPES = shape_of(_DEGREES, _SKEW, gammaln((_DEGREES + 1) / 2) - gammaln(_DEGREES / 2))
-_NUM_STEPS = 3  # of Fisher scoring, for each scale
-# Rows and steps with which all shapes are tried, and the number of those that are left.
-_FEW_ROWS, _FEW_STEPS, _NUM_KEPT = 512, 1, 4
+_NUM_STEPS, _LAST_STEPS = 3, 2  # of Fisher scoring: on the grid, and on the rows
 _LEAST_SCALE = 1e-3  # of a standardised variable; a better fit is rounding
+# Residuals are counted on a grid that is even in asinh(r): shapes are compared on its points
+# instead of the rows, which costs a tenth and moves the scale by a thousandth.
+_DIGIT = 8  # the number of grid points is its square
+_REACH = 4.8  # asinh of the farthest residual, in units of their mean size
+_SPACING = 2 * _REACH / (_DIGIT**2 - 2)
 
 
 class ShapeFit(NamedTuple):
@@ -54,15 +58,38 @@ def fit(
 ) -> ShapeFit:
     """The most likely of the first (or all) shapes, with its scale.
 
-    Few rows and one step say which shapes are worth a closer look.
+    Which shape and scale it is, binned residuals say; how likely it is, the residuals themselves.
     """
-    shapes = jnp.arange(num_shapes or len(_SKEW))
-    if len(shapes) > _NUM_KEPT:
-        few = _fit_each(residual[:_FEW_ROWS], weight[:_FEW_ROWS], shapes, _FEW_STEPS).log_likelihood
-        shapes = lax.top_k(few, _NUM_KEPT)[1]
-    each = _fit_each(residual, weight, shapes)
+    count = jnp.maximum(weight.sum(), 1.0)
+    size = jnp.maximum((weight * jnp.abs(residual)).sum() / count, _LEAST_SCALE)
+    points = jnp.asarray(np.sinh(_SPACING * np.arange(_DIGIT**2) - _REACH), residual.dtype)
+    each = _fit_each(points, _binned(residual / size, weight), jnp.arange(num_shapes or len(_SKEW)))
     best = jnp.argmax(each.log_likelihood)
-    return jax.tree.map(lambda leaf: leaf[best], each)
+    shape, log_scale = each.shape[best], jnp.log(size * each.scale[best])
+    for _ in range(_LAST_STEPS):
+        log_scale = _scoring_step(residual, weight, shape, log_scale)
+    log_scale = jnp.maximum(log_scale, np.log(_LEAST_SCALE))
+    density = log_density(residual * jnp.exp(-log_scale), shape) - log_scale
+    return ShapeFit(jnp.exp(log_scale), shape, (weight * density).sum())
+
+
+def _binned(standard: Float[Array, " n"], weight: Float[Array, " n"]) -> Float[Array, " b"]:
+    """Weight of the residuals on each point of the grid, shared by the two nearest ones.
+
+    Products of two digits instead of sums by index: these are slow on CPUs, and on accelerators
+    their rounding depends on chance.
+    """
+    place = (jnp.clip(jnp.arcsinh(standard), -_REACH, _REACH) + _REACH) / _SPACING
+    below = jnp.floor(place)
+    fraction = place - below
+    high = jnp.floor(below / _DIGIT)
+    low = below - high * _DIGIT
+    digits = jnp.arange(_DIGIT, dtype=standard.dtype)[None, :]
+    highs = (high[:, None] == digits).astype(standard.dtype)
+    lows = (low[:, None] == digits).astype(standard.dtype)
+    here = dot((highs * (weight * (1 - fraction))[:, None]).T, lows).reshape(-1)
+    above = dot((highs * (weight * fraction)[:, None]).T, lows).reshape(-1)
+    return here + jnp.roll(above, 1)
 
 
 def log_density(standard: Float[Array, "*n"], shape: Int[Array, "*s"]) -> Float[Array, "*n"]:
@@ -83,28 +110,29 @@ def tail_weights(residual: Float[Array, " n"], best: ShapeFit) -> Float[Array, "
 
 
 def _fit_each(
-    residual: Array, weight: Array, shapes: Int[Array, " s"], num_steps: int = _NUM_STEPS
+    points: Float[Array, " b"], weight: Float[Array, " b"], shapes: Int[Array, " s"]
 ) -> ShapeFit:
-    """Scale and log likelihood of some shapes, stacked."""
-    count = jnp.maximum(weight.sum(), 1.0)
-    size = jnp.maximum((weight * jnp.abs(residual)).sum() / count, _LEAST_SCALE)
-    sizes, information = (jnp.asarray(table, size.dtype) for table in _moments())
+    """Scale and log likelihood of some shapes, stacked; the mean size of all points is 1."""
+    sizes = jnp.asarray(_moments()[0], points.dtype)
 
     def one(shape: Array) -> ShapeFit:
         def step(log_scale: Array, _: None) -> tuple[Array, None]:
-            standard = residual * jnp.exp(-log_scale)
-            own = _shape(shape, standard.dtype)
-            pull = influence(standard - own.mode, own)
-            slope = (weight * pull * standard).sum() / count - 1
-            return log_scale + jnp.clip(slope / information[shape], -0.7, 0.7), None
+            return _scoring_step(points, weight, shape, log_scale), None
 
-        log_scale = jnp.log(size / sizes[shape])
-        log_scale, _ = lax.scan(step, log_scale, None, length=num_steps)
-        log_scale = jnp.maximum(log_scale, np.log(_LEAST_SCALE))
-        density = log_density(residual * jnp.exp(-log_scale), shape) - log_scale
+        log_scale, _ = lax.scan(step, -jnp.log(sizes[shape]), None, length=_NUM_STEPS)
+        density = log_density(points * jnp.exp(-log_scale), shape) - log_scale
         return ShapeFit(jnp.exp(log_scale), shape, (weight * density).sum())
 
     return jax.vmap(one)(shapes)
+
+
+def _scoring_step(residual: Array, weight: Array, shape: Array, log_scale: Array) -> Array:
+    """A step of Fisher scoring for the log scale."""
+    standard, own = residual * jnp.exp(-log_scale), _shape(shape, residual.dtype)
+    pull = influence(standard - own.mode, own)
+    slope = (weight * pull * standard).sum() / jnp.maximum(weight.sum(), 1.0) - 1
+    information = jnp.asarray(_moments()[1], residual.dtype)[shape]
+    return log_scale + jnp.clip(slope / information, -0.7, 0.7)
 
 
 def _shape(shape: Int[Array, "*s"], dtype: np.dtype) -> SkewedShape:
