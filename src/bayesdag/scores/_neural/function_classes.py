@@ -13,6 +13,7 @@ from enum import IntEnum
 
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 from jaxtyping import Float
 
 from bayesdag.model.mechanisms.networks import kinks
@@ -61,14 +62,21 @@ def regress(rows: TrainingRows, used: Float[Array, " q"]) -> Network:
     network = Network(jnp.zeros((q, 0)), jnp.zeros(0), jnp.zeros(q + 1))
     precision = functions.prior_precision(network, used)
     read = functions.features(network, rows.inputs)
-    weight = rows.weight
-    for step in range(_PLAIN_STEPS + _ROBUST_STEPS):
-        residual = functions.residuals(network, rows)
-        mean_square = (rows.weight * residual**2).sum() / jnp.maximum(rows.weight.sum(), 1.0)
-        if step >= _PLAIN_STEPS:
-            best = noise_shape.fit(residual, rows.weight, noise_shape.NUM_SYMMETRIC)
-            weight = rows.weight * noise_shape.tail_weights(residual, best)
+    count = jnp.maximum(rows.weight.sum(), 1.0)
+
+    def solved(residual: Array, weight: Array) -> Array:
+        mean_square = (rows.weight * residual**2).sum() / count
         prior = jnp.maximum(mean_square, _LEAST_VARIANCE) * precision
         matrix = dot((read * weight[:, None]).T, read) + jnp.diag(prior)
-        network = network._replace(second=solve(matrix, dot(read.T, weight * rows.target)))
-    return network
+        return solve(matrix, dot(read.T, weight * rows.target))
+
+    def robust(second: Array, _: None) -> tuple[Array, None]:
+        residual = rows.target - dot(read, second)
+        shape = noise_shape.fit_symmetric(residual, rows.weight)
+        return solved(residual, rows.weight * noise_shape.tail_weights(residual, shape)), None
+
+    second = network.second
+    for _ in range(_PLAIN_STEPS):
+        second = solved(rows.target - dot(read, second), rows.weight)
+    second, _ = lax.scan(robust, second, None, length=_ROBUST_STEPS)
+    return network._replace(second=second)

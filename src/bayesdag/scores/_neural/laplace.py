@@ -53,7 +53,8 @@ def fit(network: Network, rows: TrainingRows, used: Float[Array, " k"]) -> Fit:
     the prior determine.
     """
     residual = functions.residuals(network, rows)
-    symmetric = noise_shape.fit(residual, rows.weight, noise_shape.NUM_SYMMETRIC)
+    shapes = noise_shape.fit(residual, rows.weight)
+    symmetric = shapes.symmetric
     weighted = rows._replace(weight=rows.weight * noise_shape.tail_weights(residual, symmetric))
     precision = functions.prior_precision(network, used)
     prior = symmetric.scale**2 * precision
@@ -70,7 +71,7 @@ def fit(network: Network, rows: TrainingRows, used: Float[Array, " k"]) -> Fit:
     shrinkage = jnp.log(jnp.diagonal(root)).sum() - 0.5 * jnp.log(prior).sum()
     # What solves must wait for what solved before: see `lower_inverse`.
     features = functions.features(network, rows.inputs) + 0 * undetermined
-    noise = noise_forms.describe(features, residual, rows.weight, symmetric)
+    noise = noise_forms.describe(features, residual, rows.weight, shapes)
     q = len(network.second)
     return Fit(
         network=network,

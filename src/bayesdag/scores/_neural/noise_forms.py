@@ -8,7 +8,7 @@ from jaxtyping import Float, Int
 
 from bayesdag.model.mechanisms.networks import log_scale_factor
 from bayesdag.scores._neural import heteroscedastic, noise_shape
-from bayesdag.scores._neural.noise_shape import ShapeFit
+from bayesdag.scores._neural.noise_shape import ShapeFits
 from bayesdag.types import Array
 
 
@@ -56,7 +56,7 @@ def describe(
     features: Float[Array, "n q"],
     residual: Float[Array, " n"],
     weight: Float[Array, " n"],
-    symmetric: ShapeFit,
+    shapes: ShapeFits,
 ) -> DescribedNoise:
     """Every form fitted to the residuals, in the order of `NoiseForm`.
 
@@ -64,26 +64,21 @@ def describe(
     weights by less than the rows leave open.
 
     Args:
-        symmetric: the best shape without a skew.
+        shapes: of the residuals, where one scale serves all rows.
     """
-    degrees = noise_shape.degrees_of(symmetric.shape)
-    scale = heteroscedastic.fit(
-        features + 0 * symmetric.log_likelihood, residual / symmetric.scale, weight, degrees
-    )
+    plain = shapes.symmetric
+    degrees = noise_shape.degrees_of(plain.shape)
+    features = features + 0 * plain.log_likelihood
+    scale = heteroscedastic.fit(features, residual / plain.scale, weight, degrees)
     factor = log_scale_factor(features, scale.weights)
-    evened = residual * jnp.exp(-factor)
+    evened = noise_shape.fit(residual * jnp.exp(-factor), weight)
     dependent = scale.log_volume - (weight * factor).sum()
-    shapes = (
-        symmetric,
-        noise_shape.fit(evened, weight, noise_shape.NUM_SYMMETRIC),
-        noise_shape.fit(residual, weight),
-        noise_shape.fit(evened, weight),
-    )
+    in_order = (plain, evened.symmetric, shapes.any, evened.any)
     constant = jnp.zeros_like(scale.weights)
     fits = NoiseFits(
-        scale=jnp.stack([best.scale for best in shapes]),
-        shape=jnp.stack([best.shape for best in shapes]),
+        scale=jnp.stack([best.scale for best in in_order]),
+        shape=jnp.stack([best.shape for best in in_order]),
         log_scale_weights=jnp.stack([constant, scale.weights] * 2),
     )
-    likelihood = jnp.stack([best.log_likelihood for best in shapes])
+    likelihood = jnp.stack([best.log_likelihood for best in in_order])
     return DescribedNoise(fits, likelihood + jnp.stack([0 * dependent, dependent] * 2))

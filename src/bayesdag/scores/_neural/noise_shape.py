@@ -4,7 +4,7 @@ Shapes are skewed Student-t distributions (`model.noises.skewed_student_t`) with
 freedom and a few skews; each is tried with its best scale.
 """
 
-from functools import cache
+from functools import cache, partial
 from itertools import product
 from typing import NamedTuple
 
@@ -53,24 +53,50 @@ class ShapeFit(NamedTuple):
     log_likelihood: Float[Array, ""]
 
 
-def fit(
-    residual: Float[Array, " n"], weight: Float[Array, " n"], num_shapes: int | None = None
-) -> ShapeFit:
-    """The most likely of the first (or all) shapes, with its scale.
+class ShapeFits(NamedTuple):
+    """The most likely shape without a skew, and the most likely of all."""
+
+    symmetric: ShapeFit
+    any: ShapeFit
+
+
+def fit(residual: Float[Array, " n"], weight: Float[Array, " n"]) -> ShapeFits:
+    """The most likely shapes, each with its scale.
 
     Which shape and scale it is, binned residuals say; how likely it is, the residuals themselves.
     """
+    size, each = _compared(residual, weight, len(_SKEW))
+    best = [jnp.argmax(each.log_likelihood[:num]) for num in (NUM_SYMMETRIC, len(_SKEW))]
+    start = ShapeFit(*(jnp.stack([leaf[k] for k in best]) for leaf in each))
+    both = jax.vmap(partial(_on_rows, residual, weight, size))(start)
+    return ShapeFits(*(jax.tree.map(lambda leaf, k=k: leaf[k], both) for k in range(2)))
+
+
+def fit_symmetric(residual: Float[Array, " n"], weight: Float[Array, " n"]) -> ShapeFit:
+    """The most likely shape without a skew."""
+    size, each = _compared(residual, weight, NUM_SYMMETRIC)
+    best = jnp.argmax(each.log_likelihood)
+    return _on_rows(residual, weight, size, jax.tree.map(lambda leaf: leaf[best], each))
+
+
+def _compared(residual: Array, weight: Array, num_shapes: int) -> tuple[Array, ShapeFit]:
+    """Mean size of the residuals, and the fits of the first shapes to them in its units."""
     count = jnp.maximum(weight.sum(), 1.0)
     size = jnp.maximum((weight * jnp.abs(residual)).sum() / count, _LEAST_SCALE)
     points = jnp.asarray(np.sinh(_SPACING * np.arange(_DIGIT**2) - _REACH), residual.dtype)
-    each = _fit_each(points, _binned(residual / size, weight), jnp.arange(num_shapes or len(_SKEW)))
-    best = jnp.argmax(each.log_likelihood)
-    shape, log_scale = each.shape[best], jnp.log(size * each.scale[best])
-    for _ in range(_LAST_STEPS):
-        log_scale = _scoring_step(residual, weight, shape, log_scale)
+    return size, _fit_each(points, _binned(residual / size, weight), jnp.arange(num_shapes))
+
+
+def _on_rows(residual: Array, weight: Array, size: Array, binned: ShapeFit) -> ShapeFit:
+    """A fit to binned residuals, made one to the residuals themselves."""
+
+    def step(log_scale: Array, _: None) -> tuple[Array, None]:
+        return _scoring_step(residual, weight, binned.shape, log_scale), None
+
+    log_scale, _ = lax.scan(step, jnp.log(size * binned.scale), None, length=_LAST_STEPS)
     log_scale = jnp.maximum(log_scale, np.log(_LEAST_SCALE))
-    density = log_density(residual * jnp.exp(-log_scale), shape) - log_scale
-    return ShapeFit(jnp.exp(log_scale), shape, (weight * density).sum())
+    density = log_density(residual * jnp.exp(-log_scale), binned.shape) - log_scale
+    return ShapeFit(jnp.exp(log_scale), binned.shape, (weight * density).sum())
 
 
 def _binned(standard: Float[Array, " n"], weight: Float[Array, " n"]) -> Float[Array, " b"]:

@@ -200,5 +200,4 @@ def _variance(squares: Array, rows: TrainingRows) -> Array:
 def _tail_weights(network: Network, rows: TrainingRows) -> Float[Array, " n"]:
     """Weight of each row under the tails that suit the residuals; 1 for Gaussian ones."""
     residual = functions.residuals(network, rows)
-    best = noise_shape.fit(residual, rows.weight, noise_shape.NUM_SYMMETRIC)
-    return noise_shape.tail_weights(residual, best)
+    return noise_shape.tail_weights(residual, noise_shape.fit_symmetric(residual, rows.weight))
