@@ -16,6 +16,7 @@ os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
 # One worker per core: threads that wait for work spin, and take the cores from one another.
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
+os.environ.setdefault("BAYESDAG_WORKERS", "1")
 # Programs of tests are small and run few times: optimising them takes longer than running them.
 _FLAGS = os.environ.get("XLA_FLAGS", "")
 os.environ["XLA_FLAGS"] = f"--xla_backend_optimization_level=0 {_FLAGS}".strip()

@@ -33,6 +33,7 @@ from bayesdag.scores._neural.function_classes import FunctionClass
 from bayesdag.scores._neural.network_cache import (
     Family,
     NetworkCache,
+    Rival,
     TrainedFamily,
     families_of,
 )
@@ -167,6 +168,7 @@ class NeuralScore:
         values = np.concatenate([scaled, margins.values], axis=1)
         chosen = observed[:, margins.origin]
         folds = crossfit.fold(rng, values, chosen, self._folds(data.num_rows))
+        network_cache.compile_early(folds, self._plan())
         cache = NetworkCache(recorder_of(recorder))
         moments = AdditiveSurrogate().prepare(data)
         return NeuralStats(folds, margins, moments, data.num_rows, cache)
@@ -223,7 +225,7 @@ class NeuralScore:
 
     def retrain_queued(self, stats: NeuralStats) -> bool:
         """Train what is queued; whether any score has changed since the last time."""
-        stats.cache.train([], stats.folds, self._plan(), self._forms)
+        stats.cache.train([], stats.folds, self._plan(), self._forms, {})
         return stats.cache.retrained()
 
     def scm(self, data: Dataset) -> SCM:
@@ -284,7 +286,8 @@ class NeuralScore:
         """All families on both scales, after those not in the cache have been trained."""
         raw, scores = _by_scale(stats, nodes, parents)
         if fresh := stats.cache.missing([*raw, *scores]):
-            stats.cache.train(fresh, stats.folds, self._plan(), self._forms)
+            rivals = _rivals(stats, nodes, raw, scores)
+            stats.cache.train(fresh, stats.folds, self._plan(), self._forms, rivals)
         trained = stats.cache.trained
         return [trained[family] for family in raw], [trained[family] for family in scores]
 
@@ -329,6 +332,18 @@ def _by_scale(
 
     raw, scores = _places(stats)
     return at(raw), at(scores)
+
+
+def _rivals(
+    stats: NeuralStats, nodes: Int[np.ndarray, " m"], raw: list[Family], scores: list[Family]
+) -> dict[Family, Rival]:
+    """The same family on the other scale, where that is another one."""
+    lead = stats.margins.log_slope[nodes].tolist()
+    found: dict[Family, Rival] = {}
+    for own, other, slope in zip(raw, scores, lead, strict=True):
+        if own != other:
+            found |= {own: Rival(other, slope), other: Rival(own, -slope)}
+    return found
 
 
 build = NeuralScore

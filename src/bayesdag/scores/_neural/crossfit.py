@@ -5,8 +5,8 @@ rows they were trained on; the rows of the last fold are scored by their predict
 network that fits noise pays in the first part and predicts badly in the second. Many families
 are trained in one compiled call.
 
-Lines and sums of curves come first: they are regressions. Networks cost most of the time, and
-are trained for those families only whose regressions leave something to explain (`unexplained`).
+Lines and sums of curves come first: they are regressions. Networks cost most of the time; whoever
+asks decides by what the regressions leave to explain (`unexplained`) which families get some.
 """
 
 from collections.abc import Callable
@@ -18,6 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Bool, Float, Int, Int32
 
+from bayesdag.runs import compilation_cache, parallel, processes
 from bayesdag.runs.loop import COMPILER
 from bayesdag.scores._neural import (
     function_classes,
@@ -27,7 +28,6 @@ from bayesdag.scores._neural import (
     unexplained,
     whitening,
 )
-from bayesdag.scores._neural.function_classes import FunctionClass
 from bayesdag.scores._neural.laplace import Fit
 from bayesdag.scores._neural.network import Network, TrainingRows
 from bayesdag.scores._neural.noise_forms import NoiseFits, NoiseForm
@@ -41,6 +41,8 @@ Rows = tuple[Array, Array, Array]  # inputs, target and weight
 SIZES = (4, 8, 16, 32, 64, 128, 256, 512)
 # Numbers in the derivatives of all networks that a CPU trains at once.
 _ROOM_ON_CPU = 4_000_000
+# One thread for a program, so that its rounding does not depend on where it runs.
+_COMPILER = COMPILER | {"xla_cpu_multi_thread_eigen": False}
 # Families of the smallest size that an accelerator trains at once: it takes as long for one as
 # for all of them, and longer to compile a program than to run it, so each size has one batch.
 # Fewer of the larger ones fill it (H200: 64 families of 16 parents 0.06 s, 256 of them 0.22 s).
@@ -122,17 +124,20 @@ class Scored(NamedTuple):
         approximate_gain: gain in nats of a linear regression of the residuals on curves of
             each variable, among all rows or on one side of a hidden unit: quick, and good
             enough to say which to try first.
+        unexplained: nats that random hidden units explain of what the better of line and sum of
+            curves leaves.
         folds: the networks.
     """
 
     log_evidence: Float[Array, "*b class form"]
     predicted: Float[Array, "*b class form"]
     approximate_gain: Float[Array, "*b d"]
+    unexplained: Float[Array, "*b"]
     folds: FoldFits
 
 
 # The structure alone, to read recorded results with.
-SCORED = Scored(0, 0, 0, FoldFits(Network(0, 0, 0), 0, 0, NoiseFits(0, 0, 0), 0, 0, 0, 0, 0))  # pyright: ignore
+SCORED = Scored(0, 0, 0, 0, FoldFits(Network(0, 0, 0), 0, 0, NoiseFits(0, 0, 0), 0, 0, 0, 0, 0))  # pyright: ignore
 
 
 class StartingNetworks(NamedTuple):
@@ -142,7 +147,7 @@ class StartingNetworks(NamedTuple):
     known: Bool[Array, "b w"]
 
 
-class _Regressions(NamedTuple):
+class Regressions(NamedTuple):
     """What is known of families before a network is trained.
 
     Attributes:
@@ -229,56 +234,71 @@ def families(
     return result
 
 
-def score(folds: Folds, group: Families, starts: StartingNetworks, plan: TrainingPlan) -> Scored:
-    """Cross-fitted evidence of a batch of families; networks only where they have a chance."""
-    regressions = _regressions(folds, group)
-    hopeful = np.flatnonzero(regressions.unexplained > plan.least_unexplained)
-    scored = _without_networks(folds, group, plan, regressions)
-    if not len(hopeful):
-        return scored
-    chosen = jax.tree.map(lambda leaf: np.asarray(leaf)[hopeful], (group, starts))
-    size = _at_once(folds, group, plan)
-    # What decides here is no part of the program, which would be compiled for each value of it.
+def without_networks(folds: Folds, group: Families, plan: TrainingPlan) -> Scored:
+    """Cross-fitted evidence of lines and sums of curves, in the layout of all classes.
+
+    A network of several parents that is not trained pays for more than it could find: its evidence
+    is zero. With one parent or none it is a curve as well, and counts as the other classes do on
+    average.
+    """
+    found = regressions(folds, group)
+    few = np.asarray(group.used).sum(axis=1)[:, None, None] <= 1
+    average = np.logaddexp.reduce(found.log_evidence, axis=1, keepdims=True) - np.log(2)
+    absent = np.where(few, average, -np.inf).astype(np.float32)
+    evidence = np.concatenate([absent, found.log_evidence], axis=1)
+    predicted = np.concatenate([np.full_like(absent, -np.inf), found.predicted], axis=1)
+    gain, left = np.array(found.approximate_gain), np.asarray(found.unexplained)
+    return Scored(evidence, predicted, gain, left, _no_networks(folds, group, plan))
+
+
+def networks(folds: Folds, group: Families, starts: StartingNetworks, plan: TrainingPlan) -> Scored:
+    """Networks of a batch of families, in the layout of all classes."""
+    # What decides whom to train is no part of the program, or each value of it would be compiled.
     compiled_in = plan._replace(least_unexplained=0.0)
-    trained = _in_pieces(size, partial(_score_networks, folds, plan=compiled_in), *chosen)
-    best = trained.log_evidence.max(axis=(1, 2)) > scored.log_evidence[hopeful].max(axis=(1, 2))
-    scored.log_evidence[hopeful, FunctionClass.NETWORK] = trained.log_evidence[:, 0]
-    scored.predicted[hopeful, FunctionClass.NETWORK] = trained.predicted[:, 0]
-    scored.approximate_gain[hopeful[best]] = trained.approximate_gain[best]
-    for whole, some in zip(
-        jax.tree.leaves(scored.folds), jax.tree.leaves(trained.folds), strict=True
-    ):
-        whole[hopeful] = some
-    return scored
+    size = _at_once(folds, group, plan)
+    return _in_pieces(size, "networks", folds, compiled_in, group, starts)
 
 
-def _in_pieces(size: int, program: Callable[..., Any], *batch: Any) -> Any:
-    """Results of a compiled program for a batch of any length, in pieces of one shape."""
-    num = len(jax.tree.leaves(batch)[0])
-    pieces = []
-    for start in range(0, num, size):
-        part = jax.tree.map(partial(_filled, start=start, size=size), batch)
-        pieces.append(jax.tree.map(np.asarray, program(*part)))
-    return jax.tree.map(lambda *leaves: np.concatenate(leaves)[:num], *pieces)
-
-
-def _regressions(folds: Folds, group: Families) -> _Regressions:
+def regressions(folds: Folds, group: Families) -> Regressions:
     """Lines and sums of curves of a batch of families."""
     missing = max(_LEAST_SIMPLE - group.members.shape[1], 0)
     padded = [np.pad(leaf, ((0, 0), (0, missing))) for leaf in (group.members, group.used)]
     wide = Families(np.asarray(group.node), *padded)
-    size = _simple_at_once(wide)
-    return _in_pieces(size, partial(_score_regressions, folds), wide)
+    return _in_pieces(_simple_at_once(wide), "regressions", folds, None, wide)
 
 
-def _without_networks(
-    folds: Folds, group: Families, plan: TrainingPlan, regressions: _Regressions
-) -> Scored:
-    """Families whose networks are not trained, and nothing learned.
+def _in_pieces(
+    size: int, program: str, folds: Folds, plan: TrainingPlan | None, *batch: Any
+) -> Any:
+    """Results of a compiled program for a batch of any length, in pieces of one shape."""
+    num = len(jax.tree.leaves(batch)[0])
+    parts = [
+        jax.tree.map(partial(_filled, start=start, size=size), batch)
+        for start in range(0, num, size)
+    ]
+    pieces = _map(_compute, [(program, folds, plan, *part) for part in parts])
+    return jax.tree.map(lambda *leaves: np.concatenate(leaves)[:num], *pieces)
 
-    A network of several parents pays for more than it could find here: its evidence is zero. With
-    one parent or none it is a curve as well, and counts as the other classes do on average.
-    """
+
+def _map(function: Callable[..., Any], tasks: list[tuple[Any, ...]]) -> list[Any]:
+    """Results of independent tasks: on a cluster, on all cores, or here on an accelerator."""
+    cluster = parallel.current()
+    if cluster.elsewhere:
+        return cluster.map(function, tasks)
+    if jax.default_backend() == "cpu":
+        return processes.compute(function, tasks)
+    return [function(*arguments) for arguments in tasks]
+
+
+def _compute(program: str, folds: Folds, plan: TrainingPlan | None, *batch: Any) -> Any:
+    """One piece of a batch, wherever it is computed."""
+    compilation_cache.enable()
+    settings = {} if plan is None else {"plan": plan}
+    return jax.tree.map(np.asarray, _PROGRAMS[program](folds, *batch, **settings))
+
+
+def _no_networks(folds: Folds, group: Families, plan: TrainingPlan) -> FoldFits:
+    """Fits of networks that were not trained: nothing learned, and of no evidence."""
     num, k = group.members.shape
     num_folds, h, num_forms = folds.values.shape[0], plan.width, len(NoiseForm)
     q = h + k + 1
@@ -286,7 +306,7 @@ def _without_networks(
     def empty(*shape: int, dtype: type = np.float32) -> np.ndarray:
         return np.zeros((num, num_folds, *shape), dtype)
 
-    nothing = FoldFits(
+    return FoldFits(
         networks=Network(empty(k, h), empty(h), empty(q)),
         log_posterior=empty() - np.float32(np.inf),
         log_marginal=empty(num_forms) - np.float32(np.inf),
@@ -297,15 +317,9 @@ def _without_networks(
         whitening=empty(k, k),
         input_mean=empty(k),
     )  # pyright: ignore
-    few = np.asarray(group.used).sum(axis=1)[:, None, None] <= 1
-    average = np.logaddexp.reduce(regressions.log_evidence, axis=1, keepdims=True) - np.log(2)
-    absent = np.where(few, average, -np.inf).astype(np.float32)
-    evidence = np.concatenate([absent, regressions.log_evidence], axis=1)
-    predicted = np.concatenate([np.full_like(absent, -np.inf), regressions.predicted], axis=1)
-    return Scored(evidence, predicted, np.array(regressions.approximate_gain), nothing)
 
 
-@partial(jax.jit, static_argnames="plan", compiler_options=COMPILER)
+@partial(jax.jit, static_argnames="plan", compiler_options=_COMPILER)
 def _score_networks(
     folds: Folds, group: Families, starts: StartingNetworks, plan: TrainingPlan
 ) -> Scored:
@@ -318,16 +332,16 @@ def _score_networks(
         best = jnp.argmax(evidence)
         residual = found.residual[:, best] * rows[2].reshape(-1)
         gain = _approximate_gain(folds.curves, residual, active)
-        return Scored(evidence[None], predicted[None], gain, found.fit)
+        return Scored(evidence[None], predicted[None], gain, 0 * evidence[0], found.fit)
 
     return jax.vmap(one)(group, starts)
 
 
-@partial(jax.jit, compiler_options=COMPILER)
-def _score_regressions(folds: Folds, group: Families) -> _Regressions:
+@partial(jax.jit, compiler_options=_COMPILER)
+def _score_regressions(folds: Folds, group: Families) -> Regressions:
     """Lines and sums of curves of a batch of families, and what they leave."""
 
-    def one(family: Families) -> _Regressions:
+    def one(family: Families) -> Regressions:
         used, knots, rows = family.used, folds.knots[family.members], _rows_of(folds, family)
         x, weight = rows[0].reshape(-1, rows[0].shape[2]), rows[2].reshape(-1)
         table = function_classes.basis(x, knots, used)
@@ -347,9 +361,12 @@ def _score_regressions(folds: Folds, group: Families) -> _Regressions:
         fit = jax.tree.map(lambda leaf: jnp.moveaxis(leaf, 0, 1), found.fit)
         left = jnp.where(folds.discrete[family.node] > 0, jnp.inf, left)
         left = jnp.where(used.any(), left, -jnp.inf)  # without parents there is nothing to learn
-        return _Regressions(evidence, predicted, gain, left, fit)
+        return Regressions(evidence, predicted, gain, left, fit)
 
     return jax.vmap(one)(group)
+
+
+_PROGRAMS = {"networks": _score_networks, "regressions": _score_regressions}
 
 
 def _rows_of(folds: Folds, family: Families) -> Rows:
@@ -504,7 +521,7 @@ def _kept(by: Whitening, fit: Fit, num_rows: Array) -> FoldFits:
 
 def simple_fits(folds: Folds, group: Families) -> FoldFits:
     """Lines and sums of curves of a batch of families; dimensions (family, class, fold)."""
-    fits = _narrowed(_regressions(folds, group).fit, group.members.shape[1])
+    fits = _narrowed(regressions(folds, group).fit, group.members.shape[1])
     return jax.tree.map(lambda leaf: np.moveaxis(leaf, 2, 1), fits)
 
 
@@ -544,7 +561,6 @@ def _at_once(folds: Folds, group: Families, plan: TrainingPlan) -> int:
     return min(1 << max(0, (_ROOM_ON_CPU // slopes).bit_length() - 1), _MOST_ON_CPU)
 
 
-def _filled(leaf: np.ndarray, start: int, size: int) -> Array:
+def _filled(leaf: np.ndarray, start: int, size: int) -> np.ndarray:
     """A piece of a batch; the end is filled up by repeating its last member."""
-    at = np.minimum(np.arange(start, start + size), len(leaf) - 1)
-    return jnp.asarray(leaf[at])
+    return leaf[np.minimum(np.arange(start, start + size), len(leaf) - 1)]

@@ -4,15 +4,16 @@ A network without one of its parents, or with one more, is a good start for that
 that are compared with one another then do not differ by the luck of their training.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import log
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
 from jaxtyping import Float, Int, Int32
 
+from bayesdag.runs import parallel, processes
 from bayesdag.runs.checkpoint import fingerprint, pack, unpack_like
 from bayesdag.scores._neural import crossfit
 from bayesdag.scores._neural.crossfit import Families, FoldFits, Folds, Scored, StartingNetworks
@@ -26,6 +27,9 @@ Family = tuple[int, int]  # a node, and its parents as the bits of a number
 # Evidence that a further parent adds: between these bounds the smaller set is trained again from
 # the larger one's network, because bad luck in its training may explain the gain.
 MIN_GAIN, MAX_GAIN = 2.0, 40.0
+# Nats that a network may add to the better regression, at most: a multiple of what random hidden
+# units explain, and some more. Where that does not reach a rival, none is trained.
+_MULTIPLE, _MORE = 3.0, 20.0
 
 
 class TrainedFamily(NamedTuple):
@@ -36,6 +40,7 @@ class TrainedFamily(NamedTuple):
     log_evidence: Float[np.ndarray, "class form"]
     predicted: Float[np.ndarray, "class form"]
     approximate_gain: Float[np.ndarray, " d"]
+    unexplained: float
     folds: FoldFits
 
     @property
@@ -48,6 +53,28 @@ class TrainedFamily(NamedTuple):
         """Whether any were trained: where regressions leave nothing, none are."""
         return bool(np.isfinite(self.folds.log_posterior).all())
 
+    @property
+    def best_evidence(self) -> float:
+        """Of the best class of functions and form of the noise."""
+        return float(self.log_evidence.max())
+
+    def with_networks(self, networks: "TrainedFamily") -> "TrainedFamily":
+        """The family with networks that were trained for it."""
+        own, better = FunctionClass.NETWORK, networks.best_evidence > self.best_regression
+        evidence, predicted = self.log_evidence.copy(), self.predicted.copy()
+        evidence[own], predicted[own] = networks.log_evidence[0], networks.predicted[0]
+        return self._replace(
+            log_evidence=evidence,
+            predicted=predicted,
+            approximate_gain=networks.approximate_gain if better else self.approximate_gain,
+            folds=networks.folds,
+        )
+
+    @property
+    def best_regression(self) -> float:
+        """The evidence of the better of line and sum of curves."""
+        return float(self.log_evidence[FunctionClass.LINEAR :].max())
+
     def log_evidence_of_fitted(
         self, forms: tuple[NoiseForm, ...]
     ) -> Float[np.ndarray, "class form"]:
@@ -56,6 +83,13 @@ class TrainedFamily(NamedTuple):
         if not self.has_networks:
             evidence[FunctionClass.NETWORK] = -np.inf
         return evidence
+
+
+class Rival(NamedTuple):
+    """The same parents on another scale; `lead` is added to its evidence to compare the two."""
+
+    family: Family
+    lead: float
 
 
 class Relatives(NamedTuple):
@@ -115,39 +149,73 @@ class NetworkCache:
         folds: Folds,
         plan: TrainingPlan,
         forms: tuple[NoiseForm, ...],
+        rivals: Mapping[Family, Rival],
     ) -> None:
         """Train these, and again those in the queue.
 
         Sets that a fresh one beats by little are queued to be trained again from its network,
         so that no parent is taken up for the luck of its training.
+
+        Args:
+            rivals: that make a family superfluous where they have far more evidence.
         """
-        d = folds.values.shape[2]
-        families = [*fresh, *self.queue]
+        queued = list(self.queue)
         self.queue.clear()
+        self._regress(fresh, folds, plan)
+        hopeful = [family for family in fresh if self._worth_training(family, plan, rivals)]
+        self._train_networks([*hopeful, *queued], folds, plan)
+        self.queue.update(self._beaten_by_little(fresh, forms))
+
+    def _regress(self, families: list[Family], folds: Folds, plan: TrainingPlan) -> None:
+        """Lines and sums of curves of these."""
+        for which, group in crossfit.families(*arrays_of(families, folds.values.shape[2])):
+            name = f"regressions {fingerprint(group, plan)}"
+            scored = self._recalled(name, crossfit.without_networks, folds, group, plan)
+            for k, family in zip(which, _families_of(group, scored), strict=True):
+                self.trained[families[k]] = family
+
+    def _train_networks(self, families: list[Family], folds: Folds, plan: TrainingPlan) -> None:
+        """Networks of these; those that were trained before stay where they are better."""
+        d = folds.values.shape[2]
         for which, group in crossfit.families(*arrays_of(families, d)):
             relatives = [self._relatives(families[k], d) for k in which]
             starts = starting_networks(group, relatives, plan.width)
-            scored = self._score(folds, group, starts, plan)
-            for k, family in zip(which, _families_of(group, scored), strict=True):
-                self._keep_better(families[k], family)
-        self.queue.update(self._beaten_by_little(fresh, forms))
+            name = f"trained {fingerprint(group, starts, plan)}"
+            scored = self._recalled(name, crossfit.networks, folds, group, starts, plan)
+            for k, networks in zip(which, _families_of(group, scored), strict=True):
+                self._keep_better(families[k], networks)
 
-    def _score(
-        self, folds: Folds, group: Families, starts: StartingNetworks, plan: TrainingPlan
-    ) -> Scored:
-        """A batch of families, trained or recalled: its inputs say whether it is the same."""
-        name = f"trained {fingerprint(group, starts, plan)}"
-        recalled = self.recorder.recall(
-            name, lambda: pack(crossfit.score(folds, group, starts, plan))
-        )
+    def _recalled(self, name: str, compute: Callable[..., Scored], *given: Any) -> Scored:
+        """A batch of families, computed or recalled: the name says whether it is the same."""
+        recalled = self.recorder.recall(name, lambda: pack(compute(*given)))
         return unpack_like(crossfit.SCORED, recalled)
 
-    def _keep_better(self, family: Family, new: TrainedFamily) -> None:
-        """Keep what is trained better; training rows decide."""
-        before = self.trained.get(family)
-        if before is None or before.log_posterior < new.log_posterior:
-            self.trained[family] = new
-            self.changed |= before is not None
+    def _worth_training(
+        self, family: Family, plan: TrainingPlan, rivals: Mapping[Family, Rival]
+    ) -> bool:
+        """Whether networks may change what the family is worth, as far as regressions tell.
+
+        A rival of far more evidence makes it superfluous, and so does a smaller set: whenever the
+        larger one may be chosen, the smaller one may, too.
+        """
+        found = self.trained[family]
+        if not np.isfinite(plan.least_unexplained):
+            return True
+        if found.unexplained <= plan.least_unexplained:
+            return False
+        most = found.best_regression + _MULTIPLE * found.unexplained + _MORE
+        rival = rivals.get(family)
+        if rival and most < self.trained[rival.family].best_regression + rival.lead:
+            return False
+        smaller = (self.trained.get(less) for less in smaller_sets(family))
+        return all(most > less.best_evidence for less in smaller if less is not None)
+
+    def _keep_better(self, family: Family, networks: TrainedFamily) -> None:
+        """Keep the networks that are trained better; training rows decide."""
+        before = self.trained[family]
+        if before.log_posterior < networks.log_posterior:
+            self.trained[family] = before.with_networks(networks)
+            self.changed |= before.has_networks
 
     def _relatives(self, family: Family, d: int) -> Relatives:
         node, parents = family
@@ -177,6 +245,23 @@ class NetworkCache:
         without = log_evidence([self.trained[smaller] for _, smaller in pairs], forms)
         gains = zip(pairs, with_it - without, strict=True)
         return {smaller: None for (_, smaller), gain in gains if MIN_GAIN < gain < MAX_GAIN}
+
+
+def compile_early(folds: Folds, plan: TrainingPlan) -> None:
+    """Have other processes compile the programs for small families while this one goes on.
+
+    Each compiles another one, and finds those of the others among the kept programs.
+    """
+    if jax.default_backend() != "cpu" or parallel.current().elsewhere:
+        return
+    d = folds.values.shape[2]
+    few, more = ([(0, (2 << num) - 2)] for num in (1, min(crossfit.SIZES[0] + 1, d - 1)))
+    for number, families in enumerate((few, more)):
+        ((_, group),) = crossfit.families(*arrays_of(families, d))
+        starts = starting_networks(group, [Relatives(None, None)], plan.width)
+        processes.start(crossfit.networks, [(folds, group, starts, plan)])
+        if number == 0:
+            processes.start(crossfit.regressions, [(folds, group)])
 
 
 def families_of(nodes: Int[np.ndarray, " m"], parents: ParentSets) -> list[Family]:

@@ -1,0 +1,89 @@
+"""Processes of this machine that share the work of one fit: one per core.
+
+Programs of many small matrices keep one core busy. Threads would not help: two such programs in
+one process wait for one another's threads, and can do so for ever (seen with jaxlib 0.10). So
+batches go to processes, which are started once and stay for the next batch and the next fit.
+
+BAYESDAG_WORKERS says how many there are; 1 computes everything in the process of the fit. Which
+process computes what changes no result.
+"""
+
+import multiprocessing
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
+from functools import cache
+from typing import Any
+
+from bayesdag.errors import BayesdagError, InputError
+
+VARIABLE = "BAYESDAG_WORKERS"
+_MOST = 8  # a process with compiled programs takes a gigabyte
+_IDLE_SECONDS = 60
+# One thread each: the processes are the parallelism, and idle threads of BLAS spin.
+_ENVIRONMENT = {
+    "JAX_PLATFORMS": "cpu",
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    VARIABLE: "1",
+    "LOKY_MAX_MEMORY_LEAK_SIZE": "1e12",  # compiled programs are no leak
+}
+
+
+def number() -> int:
+    """Processes that batches are shared among; 1: this one."""
+    if multiprocessing.parent_process() is not None:
+        return 1  # a worker has no workers
+    said = os.environ.get(VARIABLE, "").strip()
+    if said:
+        if not said.isdigit() or int(said) < 1:
+            raise InputError(f"{VARIABLE} is {said!r}; it must be a number, 1 or more")
+        return int(said)
+    return min(_cores(), _MOST) if _installed() else 1
+
+
+def compute(function: Callable[..., Any], tasks: Sequence[tuple[Any, ...]]) -> list[Any]:
+    """What `function` returns for the arguments of each task, in their order."""
+    num = number()
+    if num == 1:
+        return [function(*arguments) for arguments in tasks]
+    from loky.process_executor import TerminatedWorkerError
+
+    try:
+        started = [_executor(num).submit(function, *arguments) for arguments in tasks]
+        return [future.result() for future in started]
+    except TerminatedWorkerError as error:
+        raise BayesdagError(
+            "a process that computed a part of this fit was ended, most often because memory ran "
+            f"out; fewer processes take less (set {VARIABLE}=1). Started again, a fit with a "
+            "checkpoint goes on from there"
+        ) from error
+
+
+def start(function: Callable[..., Any], tasks: Sequence[tuple[Any, ...]]) -> None:
+    """Have the tasks computed while this process goes on; their results are dropped."""
+    if (num := number()) > 1:
+        for arguments in tasks:
+            _executor(num).submit(function, *arguments)
+
+
+def _executor(num: int) -> Executor:
+    from loky import get_reusable_executor
+
+    return get_reusable_executor(max_workers=num, timeout=_IDLE_SECONDS, env=_ENVIRONMENT)
+
+
+def _cores() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+@cache
+def _installed() -> bool:
+    """Whether processes can be started: an image for accelerators need not have the package."""
+    try:
+        import loky  # noqa: F401
+    except ImportError:
+        return False
+    return True
