@@ -114,7 +114,7 @@ def profile(name: str) -> list[str]:
     stages = Stages()
     for home, function, label in STAGES:
         stages.watch(home, function, label)
-    stages.watch(crossfit, "score", stages.training)
+    stages.watch(crossfit, "networks", stages.training)
     caches: list[network_cache.NetworkCache] = []
     create = network_cache.NetworkCache.__init__
 
