@@ -21,8 +21,8 @@ def test_an_extended_neural_fit_is_a_longer_one_and_trains_nothing_again(
 ):
     short = fit(curved_frame(), METHODS[name], seed=3, keep_state=True)
     short.save(tmp_path / "short.nc")
-    batches, score = [], crossfit.score
-    monkeypatch.setattr(crossfit, "score", lambda *a: batches.append(1) or score(*a))
+    batches, train = [], crossfit.networks
+    monkeypatch.setattr(crossfit, "networks", lambda *a: batches.append(1) or train(*a))
     longer = extend(load(tmp_path / "short.nc"), curved_frame(), 12)
     recalled = len(batches)
     method = dataclasses.replace(METHODS[name], num_samples=42)

@@ -1,0 +1,53 @@
+"""Tasks on several processes: the same results, in order, and errors in words."""
+
+import os
+
+import numpy as np
+import pytest
+
+from bayesdag.errors import BayesdagError, InputError
+from bayesdag.runs import processes
+
+
+@pytest.fixture
+def two(monkeypatch):
+    pytest.importorskip("loky")
+    monkeypatch.setenv(processes.VARIABLE, "2")
+
+
+def squares(values):
+    return values**2, os.getpid()
+
+
+def end_this_process():
+    os._exit(9)
+
+
+def test_tasks_run_elsewhere_and_come_back_in_their_order(two):
+    tasks = [(np.arange(3.0) + k,) for k in range(6)]
+    found = processes.compute(squares, tasks)
+    for (given,), (value, _) in zip(tasks, found, strict=True):
+        np.testing.assert_array_equal(value, given**2)
+    assert os.getpid() not in {pid for _, pid in found}
+
+
+def test_one_worker_is_this_process(monkeypatch):
+    monkeypatch.setenv(processes.VARIABLE, "1")
+    assert processes.compute(squares, [(np.ones(1),)])[0][1] == os.getpid()
+
+
+def test_a_process_that_is_ended_is_an_error_in_words(two):
+    with pytest.raises(BayesdagError, match="BAYESDAG_WORKERS=1"):
+        processes.compute(end_this_process, [()])
+    assert processes.compute(squares, [(np.ones(1),)])[0][0] == 1  # and others take its place
+
+
+@pytest.mark.parametrize("said", ["0", "many", "-1", "1.5"])
+def test_a_number_that_is_none_is_refused(said, monkeypatch):
+    monkeypatch.setenv(processes.VARIABLE, said)
+    with pytest.raises(InputError, match=processes.VARIABLE):
+        processes.number()
+
+
+def test_a_worker_has_no_workers(two):
+    assert processes.compute(processes.number, [()]) == [1]
