@@ -147,6 +147,13 @@ def test_processes_of_this_machine_are_a_cluster_too():
     assert not parallel.current().elsewhere
 
 
+def test_what_ended_well_is_handed_over_before_an_error_is_raised():
+    done = []
+    with parallel.using("loky://2") as workers, pytest.raises(ZeroDivisionError):
+        workers.map_each(divmod, [(7, 2), (1, 0), (9, 4)], lambda *ended: done.append(ended))
+    assert sorted(done) == [(0, (3, 1)), (2, (2, 1))]
+
+
 def test_a_cluster_that_cannot_be_reached_is_refused_in_words(monkeypatch):
     with pytest.raises(InputError, match="no cluster is called 'slurm://x'; there are: dask"):
         parallel.using("slurm://x").__enter__()

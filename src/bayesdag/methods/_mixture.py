@@ -106,9 +106,7 @@ def _fit_elsewhere(
         for member, scope in zip(members, scopes, strict=True)
     ]
     recorder.report(f"{members[0].name} to {members[-1].name}, {workers.num} at once")
-    found = workers.map(_fit_apart, tasks)
-    for scope, (_, computed) in zip(scopes, found, strict=True):
-        scope.keep(computed)
+    found = workers.map_each(_fit_apart, tasks, lambda k, fitted: scopes[k].keep(fitted[1]))
     return [posterior for posterior, _ in found]
 
 

@@ -12,7 +12,8 @@ where or when it runs. Inside a task, `current()` is this process: tasks are not
 import contextvars
 import os
 import pkgutil
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -57,6 +58,26 @@ class Workers:
     def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """What `function` returns; several threads may call at once."""
         return self.map(function, [arguments])[0]
+
+    def map_each(
+        self,
+        function: Callable[..., Any],
+        tasks: Sequence[tuple[Any, ...]],
+        done: Callable[[int, Any], None],
+    ) -> list[Any]:
+        """As `map`; `done` is called here with number and result of each task as soon as it ends.
+
+        What others have computed is handed over before the error of one that failed is raised.
+        """
+        with ThreadPoolExecutor(min(self.num, len(tasks)) or 1) as pool:
+            number_of = {
+                pool.submit(self.call, function, *arguments): number
+                for number, arguments in enumerate(tasks)
+            }
+            for ended in as_completed(number_of):
+                if ended.exception() is None:
+                    done(number_of[ended], ended.result())
+        return [ended.result() for ended in number_of]
 
 
 _current: contextvars.ContextVar[Workers | None] = contextvars.ContextVar("workers", default=None)
