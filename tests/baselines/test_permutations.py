@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from bayesdag.baselines import permutations as drawn
-from bayesdag.sgmcmc.relaxations.sinkhorn import Sinkhorn
+from bayesdag.sgmcmc.relaxations.sinkhorn import Sinkhorn, assignment
 
 SOFT = Sinkhorn(temperature=0.5)
 
@@ -57,3 +57,21 @@ def test_an_order_says_who_comes_before_whom():
     permutation = jnp.zeros((3, 3)).at[jnp.array([0, 1, 2]), jnp.array([2, 0, 1])].set(1.0)
     order = np.asarray(drawn.order_of(permutation))  # node 1, then 2, then 0
     np.testing.assert_array_equal(order, [[0, 0, 0], [1, 0, 1], [1, 0, 0]])
+
+
+def test_newton_steps_find_the_duals_of_thousands_of_sweeps(seed):
+    rng = np.random.default_rng(seed)
+    cold = Sinkhorn(temperature=0.2, max_iterations=20_000)
+    scores = jnp.asarray(rng.normal(0, 3, (12, 20, 20)) + rng.gumbel(size=(12, 20, 20))) / 0.2
+
+    def both(scores):
+        swept, duals = assignment(cold, scores, jnp.zeros(20))
+        columns, rounds = drawn.newton_duals(scores, cold)
+        return swept, duals.num_iterations, assignment(cold, scores, columns), rounds
+
+    swept, sweeps, (soft, after), rounds = jax.jit(jax.vmap(both))(scores.astype(jnp.float32))
+    np.testing.assert_allclose(soft, swept, atol=5e-3)  # both stop at a tolerance of 1e-3
+    np.testing.assert_allclose(soft.sum(axis=1), 1, atol=2e-3)
+    assert rounds.max() < 40
+    assert after.num_iterations.max() <= 3
+    assert sweeps.mean() > 300

@@ -99,6 +99,7 @@ def opponent_measures(found: dict[str, np.ndarray], truth: np.ndarray) -> Measur
     measures: Measures = {
         "seconds": float(found["seconds"]),
         "cpu": float(found["cpu"]),
+        "package_version": str(found["package_version"]),
         "brier": metrics.brier(edge, truth),
         "auprc": metrics.auprc(edge, truth),
         "auroc": metrics.auroc(edge, truth),

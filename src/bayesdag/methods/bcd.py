@@ -71,6 +71,7 @@ class BCD:
     hidden: int = 128
     sinkhorn: Sinkhorn = Sinkhorn(temperature=0.2)
     flow_layers: int = 0
+    warmup: float = 0.0
 
     def __post_init__(self) -> None:
         for name in ("num_samples", "num_steps", "num_draws", "hidden"):
@@ -131,6 +132,7 @@ class BCD:
             sinkhorn=self.sinkhorn,
             learning_rate=self.learning_rate,
             flow_layers=self.flow_layers,
+            num_warmup=round(self.warmup * self.num_steps),
         )
 
     def _words(self, sweeps: float) -> PlainData:

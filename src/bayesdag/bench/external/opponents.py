@@ -9,6 +9,7 @@ import importlib
 import os
 import sys
 import time
+from importlib.metadata import version
 
 import numpy as np
 
@@ -158,6 +159,19 @@ def single(matrix: np.ndarray) -> dict:
     return {"edge": graph.astype(float), "graphs": graph[None]}
 
 
+# What pip calls the package of each program.
+PACKAGES = {
+    "gadget": "sumu",
+    "boss": "causal-learn",
+    "grasp": "causal-learn",
+    "ges": "causal-learn",
+    "lingam": "lingam",
+    "dagma": "dagma",
+    "notears_mlp": "gcastle",
+    "gran_dag": "gcastle",
+    "sdcd": "sdcd",
+    "dibs_lib": "dibs-lib",
+}
 # Imported before the clock starts.
 MODULES = {
     "gadget": "sumu",
@@ -194,7 +208,7 @@ def main() -> None:
     started, cpu = time.perf_counter(), time.process_time()
     found = PROGRAMS[name](x, settings)
     spent = {"seconds": time.perf_counter() - started, "cpu": time.process_time() - cpu}
-    np.savez(target, **spent, **found)
+    np.savez(target, **spent, package_version=version(PACKAGES[name]), **found)
 
 
 if __name__ == "__main__":

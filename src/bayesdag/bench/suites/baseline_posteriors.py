@@ -1,0 +1,117 @@
+"""Distance of the published comparison's systems from exact posteriors, on five variables."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from bayesdag.bench.fits import FitRunner
+from bayesdag.bench.horseshoe import HorseshoeOrders
+from bayesdag.bench.suite import Part, Runner, Size, Suite, Table, trials
+from bayesdag.datasets.synthetic import Synthetic
+from bayesdag.methods.bcd import BCD
+from bayesdag.methods.bootstrap_ges import BootstrapGES
+from bayesdag.methods.collapsed import Collapsed
+from bayesdag.methods.dds import DDS
+from bayesdag.methods.dibs import DiBS
+from bayesdag.methods.exact import Exact
+from bayesdag.model.priors.erdos_renyi import ErdosRenyi
+from bayesdag.scores.linear_gaussian import LinearGaussian
+from bayesdag.types import Method
+
+FIRST_SEED = 1000  # smaller seeds are for development
+NUM_SETS = {"quick": 1, "paper": 5}
+ROWS = (100, 500)
+# Every graph once, as DiBS counts them, and one expected parent per variable.
+BGE = Exact(prior=ErdosRenyi(), order_modular=False)
+OF_DIBS = Exact(LinearGaussian(), ErdosRenyi(), order_modular=False)
+OF_BCD = HorseshoeOrders()
+
+
+class System(NamedTuple):
+    """A method, and the posterior of its own model where it can be computed."""
+
+    method: Method
+    own: Method | None = None
+
+
+SYSTEMS: Mapping[str, Mapping[str, System]] = {
+    "quick": {
+        "bootstrap_ges": System(BootstrapGES(num_samples=5)),
+        "dibs": System(DiBS.PRESETS["quick"], OF_DIBS),
+        "bcd": System(BCD.PRESETS["quick"], OF_BCD),
+        "dds": System(DDS.PRESETS["quick"]),
+    },
+    "paper": {
+        "bootstrap_ges": System(BootstrapGES()),
+        "bootstrap_ges, weighted": System(BootstrapGES(weighted=True), BGE),
+        "dibs": System(DiBS(), OF_DIBS),
+        "dibs, marginal": System(DiBS.PRESETS["marginal"], BGE),
+        "bcd": System(BCD(), OF_BCD),
+        "bcd, flow": System(BCD.PRESETS["flow"], OF_BCD),
+        "dds": System(DDS()),
+        "collapsed": System(Collapsed()),
+    },
+}
+
+
+def build(size: Size) -> Suite:
+    """The suite of this size."""
+    seeds = range(FIRST_SEED, FIRST_SEED + NUM_SETS[size])
+    sets = [
+        trial
+        for num in ROWS
+        for trial in trials({"rows": num}, _made(num), seeds)
+    ]
+    runners = {name: _runner(system) for name, system in SYSTEMS[size].items()}
+    return Suite(
+        title="Baselines beside exact posteriors",
+        caption="Linear functions, Gaussian noise, five variables, one edge per node, standardised "
+        "columns.",
+        parts=(Part("small", tuple(sets), runners, interleaved=True),),
+        tables=(
+            Table(
+                "Distance from the exact posterior of BGe",
+                ("rows", "method"),
+                {
+                    "MMD": "mmd .3f",
+                    "largest edge error": "edge_error .3f",
+                    "total variation": "total_variation .3f",
+                    "edges": "expected_num_edges .1f",
+                    "edges, exact": "exact_edges .1f",
+                    "wall s": "seconds .1f",
+                },
+                "Every graph counts once, one expected parent per variable. MMD is that of the "
+                "Hamming kernel, which sees edge probabilities alone.",
+            ),
+            Table(
+                "Distance from the exact posterior of its own model",
+                ("rows", "method"),
+                {
+                    "MMD": "mmd_own .3f",
+                    "largest edge error": "edge_error_own .3f",
+                    "edges": "expected_num_edges .1f",
+                    "edges, exact": "exact_edges_own .1f",
+                },
+                "`dibs`: weights N(0, 1), variances inverse gamma, summed over all graphs. `bcd`: "
+                "horseshoe weights, summed over all orders; edges are weights above the threshold "
+                "(4000 draws: edge probabilities within 0.02). Weighted `bootstrap_ges` and "
+                "marginal `dibs` have BGe. The others have no posterior of their own.",
+                methods=tuple(name for name, system in SYSTEMS[size].items() if system.own),
+            ),
+        ),
+    )
+
+
+def _made(num_rows: int) -> Synthetic:
+    return Synthetic(
+        num_variables=5,
+        edges_per_node=1,
+        mechanism="signed_linear",
+        num_train=num_rows,
+        num_test=0,
+        scaling="standardised",
+    )
+
+
+def _runner(system: System) -> Runner:
+    own = {} if system.own is None else {"own": system.own}
+    return FitRunner(system.method, {"": BGE, **own}, score_truth=False)
