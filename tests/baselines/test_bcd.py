@@ -56,6 +56,18 @@ def test_equal_variances_identify_the_order():
 
 
 @pytest.mark.slow
+def test_edges_are_found_where_all_orders_are_equally_good():
+    """Groups of variables with a common cause: no order is better, but no edges are far worse."""
+    rng = np.random.default_rng(0)
+    values = np.repeat(rng.normal(size=(800, 3)), 3, axis=1) + 0.8 * rng.normal(size=(800, 9))
+    frame = pd.DataFrame(values, columns=list("abcdefghi"))
+    found = fit(frame, QUICK, seed=0)
+    without = -0.5 * 9 * 800 * (1 + np.log(2 * np.pi))
+    assert found.stats["log_joint"].mean() > without + 300
+    assert found.graphs.sum(axis=(2, 3)).mean() > 5
+
+
+@pytest.mark.slow
 def test_weights_below_the_threshold_are_no_edges():
     few = dataclasses.replace(QUICK, num_steps=5)
     every, none = (

@@ -15,9 +15,7 @@ from bayesdag.scores._sufficient_statistics import rows_of
 
 def fitted(values, **settings):
     data = read(values, scaling="centre")
-    return HorseshoeOrders(**settings)(
-        jax.random.key(0), data, Constraints.free(data.names), None
-    )
+    return HorseshoeOrders(**settings)(jax.random.key(0), data, Constraints.free(data.names), None)
 
 
 def pair(seed: int, num_rows: int = 60) -> np.ndarray:

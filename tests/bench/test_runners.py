@@ -1,7 +1,10 @@
 """Runners other than a fit, and what a fit measures."""
 
+import subprocess
 import sys
+import time
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,7 +13,7 @@ from bayesdag import fitting
 from bayesdag.bench.datasets import OriginalUnits, PublishedSet, Standardised
 from bayesdag.bench.fits import FitRunner
 from bayesdag.bench.judging import BINS, outcomes
-from bayesdag.bench.runners import OPPONENTS, BaseRate, Call, Command, Opponent
+from bayesdag.bench.runners import EXTERNAL, OPPONENTS, BaseRate, Call, Command, Opponent
 from bayesdag.bench.suite import Trial
 from bayesdag.datasets.broken_world import BrokenWorld
 from bayesdag.datasets.synthetic import Synthetic
@@ -207,3 +210,25 @@ def test_engines_that_fit_many_are_told_the_environments():
     mixture = BrokenWorld("mixture", num_variables=3, num_train=60)
     told = [FitRunner(SHORT, with_environment=flag)._told(mixture(1)) for flag in (False, True)]
     assert [data.num_contexts for data in told] == [0, 2]
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="looks at /proc")
+def test_another_package_ends_with_the_worker_that_waits_for_it(tmp_path):
+    """A cell that ran out of time would otherwise go on, and slow down all that follow."""
+    alive = tmp_path / "alive"
+    child = (
+        f"import sys, time; sys.path.insert(0, {str(EXTERNAL)!r}); import opponents\n"
+        f"opponents.stop_with_parent(0.05); open({str(alive)!r}, 'w').close()\n"
+        "time.sleep(60)"
+    )
+    parent = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {child!r}])"
+    process = subprocess.Popen([sys.executable, "-c", parent])
+    while not alive.exists():
+        time.sleep(0.02)
+    (number,) = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    process.kill()
+    process.wait()
+    deadline = time.monotonic() + 30
+    while Path(f"/proc/{number}").exists() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert not Path(f"/proc/{number}").exists()

@@ -50,9 +50,9 @@ class BCDKernel:
         num_draws: Monte-Carlo draws per step.
         hidden: units of the network that reads (U, σ) and returns the scores of P.
         sinkhorn: relaxation of the permutation.
-        learning_rate: of Adam.
+        learning_rate: of Adam, at first; it falls to zero along a cosine.
+        num_steps: of the whole run.
         flow_layers: of a normalising flow of (U, log σ); 0: a diagonal Gaussian.
-        num_warmup: steps in which the divergence of orders grows to its weight in the bound.
     """
 
     equal_noise: bool
@@ -61,13 +61,18 @@ class BCDKernel:
     hidden: int
     sinkhorn: Sinkhorn
     learning_rate: float
+    num_steps: int
     flow_layers: int
-    num_warmup: int
 
     def start(self, key: Key, d: int) -> VariationalState:
-        """A wide posterior over all orders, with weights near zero."""
+        """A wide posterior over all orders, with weights near zero.
+
+        It prefers some orders slightly. Where all are equally probable, the best weights are near
+        zero, and without weights no order is better than another: a plateau that hundreds of
+        nats, and thousands of steps, may not lead away from.
+        """
         num_weights, num_scales = d * (d - 1) // 2, 1 if self.equal_noise else d
-        key_first, key_last, key_mean = jax.random.split(key, 3)
+        key_first, key_last, key_mean, key_bias = jax.random.split(key, 4)
         inputs = num_weights + num_scales
         variational = {
             "mean": 0.1 * jax.random.normal(key_mean, (inputs,)),
@@ -75,7 +80,7 @@ class BCDKernel:
             "first": jax.random.normal(key_first, (inputs, self.hidden)) / inputs**0.5,
             "first_bias": jnp.zeros(self.hidden),
             "last": 0.1 * jax.random.normal(key_last, (self.hidden, d * d)) / self.hidden**0.5,
-            "last_bias": jnp.zeros(d * d),
+            "last_bias": jax.random.normal(key_bias, (d * d,)),
         }
         if self.flow_layers:
             key_flow = jax.random.fold_in(key, 3)
@@ -86,15 +91,12 @@ class BCDKernel:
         self, key: Key, step: Array, state: VariationalState, context: GradientContext
     ) -> tuple[VariationalState, dict[str, Array]]:
         """The posterior after one step; the energy is the negative bound."""
-        # No edges and orders at random are a local optimum under the whole divergence: an order
-        # pays before the weights that need it are there.
-        share = jnp.minimum((step + 1) / max(self.num_warmup, 1), 1.0)
+        del step
 
         def loss(variational: Params) -> tuple[Array, Array]:
             keys = jax.random.split(key, self.num_draws)
-            terms = jax.vmap(lambda k: self._bound(k, variational, context))(keys)
-            fit, divergence, sweeps = (term.astype(jnp.float32).mean() for term in terms)
-            return share * divergence - fit, sweeps
+            bound, sweeps = jax.vmap(lambda k: self._bound(k, variational, context))(keys)
+            return -bound.mean(), sweeps.astype(jnp.float32).mean()
 
         (energy, sweeps), grad = jax.value_and_grad(loss, has_aux=True)(state.variational)
         variational, optimiser = descend(self._optimiser, grad, state.optimiser, state.variational)
@@ -113,7 +115,8 @@ class BCDKernel:
 
     @property
     def _optimiser(self) -> optax.GradientTransformation:
-        return optax.adam(self.learning_rate)
+        # Steps that are large enough to find an order throw it about later.
+        return optax.adam(optax.cosine_decay_schedule(self.learning_rate, self.num_steps))
 
     def _sampled(
         self, key: Key, variational: Params, d: int
@@ -146,8 +149,8 @@ class BCDKernel:
 
     def _bound(
         self, key: Key, variational: Params, context: GradientContext
-    ) -> tuple[Array, Array, Array]:
-        """One draw of the evidence lower bound less orders' divergence, that, and the sweeps."""
+    ) -> tuple[Array, Array]:
+        """One Monte-Carlo draw of the evidence lower bound, and Sinkhorn's sweeps."""
         d = context.num_rows.shape[0]
         (weights, log_scale, _), (triangle, log_density, logits, sweeps) = self._sampled(
             key, variational, d
@@ -158,7 +161,7 @@ class BCDKernel:
         own = {"log_scale": log_scale[:1]} if self.equal_noise else noise
         prior = log_horseshoe(triangle, self.horseshoe_scale).sum()
         prior = prior - noise_energy(own, NOISE_SHAPE, NOISE_RATE)
-        return likelihood + prior - log_density, gumbel_divergence(logits), sweeps
+        return likelihood + prior - log_density - gumbel_divergence(logits), sweeps
 
 
 def gumbel_divergence(logits: Graph) -> Float[Array, ""]:

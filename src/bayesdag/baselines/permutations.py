@@ -35,9 +35,7 @@ def gumbel_sinkhorn(key: Key, logits: Graph, sinkhorn: Sinkhorn) -> tuple[Graph,
     return hard + soft - jax.lax.stop_gradient(soft), sweeps
 
 
-def newton_duals(
-    scores: Graph, sinkhorn: Sinkhorn
-) -> tuple[Float[Array, " d"], Int[Array, ""]]:
+def newton_duals(scores: Graph, sinkhorn: Sinkhorn) -> tuple[Float[Array, " d"], Int[Array, ""]]:
     """Column duals at which rows and columns sum to one, and rounds until then.
 
     Sweeps alone take thousands where scores have full rank. Sinkhorn's dual problem is smooth and

@@ -8,6 +8,7 @@ not depend on any of these libraries; each runs with its own defaults unless a s
 import importlib
 import os
 import sys
+import threading
 import time
 from importlib.metadata import version
 
@@ -199,7 +200,20 @@ PROGRAMS = {
 }
 
 
+def stop_with_parent(every: float = 1.0) -> None:
+    """End this process when the one that started it has ended: nobody waits for the answer."""
+    parent = os.getppid()
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(every)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
 def main() -> None:
+    stop_with_parent()
     name, source, target = sys.argv[1:4]
     settings = dict(item.split("=") for item in sys.argv[4:])
     x = np.load(source)["x"]

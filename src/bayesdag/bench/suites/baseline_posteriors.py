@@ -56,11 +56,7 @@ SYSTEMS: Mapping[str, Mapping[str, System]] = {
 def build(size: Size) -> Suite:
     """The suite of this size."""
     seeds = range(FIRST_SEED, FIRST_SEED + NUM_SETS[size])
-    sets = [
-        trial
-        for num in ROWS
-        for trial in trials({"rows": num}, _made(num), seeds)
-    ]
+    sets = [trial for num in ROWS for trial in trials({"rows": num}, _made(num), seeds)]
     runners = {name: _runner(system) for name, system in SYSTEMS[size].items()}
     return Suite(
         title="Baselines beside exact posteriors",

@@ -37,7 +37,9 @@ SYSTEMS = {
     },
     "paper": {
         "bootstrap_ges": BootstrapGES(),
+        "bootstrap_ges, weighted": BootstrapGES(weighted=True),
         "dds": DDS(),
+        **{f"dds, λ = {weight:g}": DDS(regularisation=weight) for weight in (1e-3, 1e-4, 0.0)},
         "bcd": BCD(),
         "bcd, flow": BCD.PRESETS["flow"],
         "dibs": DiBS(),
