@@ -47,8 +47,9 @@ def by_quadrature(x, y, scale, threshold):
 def test_orders_and_edges_of_a_pair_are_those_of_quadrature(seed):
     values = pair(seed)
     found = fitted(values, num_samples=20_000)
-    forward, y_alone, edge = by_quadrature(*values.T, 0.1, 0.3)
-    backward, x_alone, edge_back = by_quadrature(*values.T[::-1], 0.1, 0.3)
+    x, y = values.T
+    forward, y_alone, edge = by_quadrature(x, y, 0.1, 0.3)
+    backward, x_alone, edge_back = by_quadrature(y, x, 0.1, 0.3)
     first = forward * x_alone / (forward * x_alone + backward * y_alone)
     probability = found.edge_matrix()
     assert probability[0, 1] == pytest.approx(first * edge, abs=0.02)

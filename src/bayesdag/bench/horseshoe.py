@@ -5,12 +5,12 @@ an order has a prior, a graph has none, and an edge is a weight above a threshol
 """
 
 from dataclasses import dataclass
-from itertools import permutations
+from itertools import combinations, permutations
 from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
-from scipy.special import gammaln, logsumexp
+from scipy.special import gammaln
 
 from bayesdag.baselines.bcd import NOISE_RATE, NOISE_SHAPE, log_horseshoe
 from bayesdag.baselines.likelihood import with_intercept
@@ -79,23 +79,13 @@ class HorseshoeOrders:
         d, rng = data.num_variables, generator(key)
         if d > MOST_VARIABLES:
             raise InputError(f"{d} variables have too many orders; {MOST_VARIABLES} is the most")
-        moments = rows_of(data.scaled, data.observed)
         orders = list(permutations(range(d)))
-        found = {
-            (j, earlier): self.regression(rng, moments, j, earlier)
-            for order in orders
-            for place, j in enumerate(order)
-            if (earlier := tuple(sorted(order[:place]))) == order[:place]
-        }
+        found = self._regressions(rng, rows_of(data.scaled, data.observed))
         log_evidence = np.array(
-            [
-                sum(found[j, tuple(sorted(order[:r]))].log_evidence for r, j in enumerate(order))
-                for order in orders
-            ]
+            [sum(found[j, _before(o, j)].log_evidence for j in o) for o in orders]
         )
-        chosen = rng.choice(
-            len(orders), self.num_samples, p=np.exp(log_evidence - logsumexp(log_evidence))
-        )
+        chance = np.exp(log_evidence - np.logaddexp.reduce(log_evidence))
+        chosen = rng.choice(len(orders), self.num_samples, p=chance)
         weights, log_scale = np.zeros((self.num_samples, d, d)), np.zeros((self.num_samples, d))
         for (j, earlier), given in found.items():
             ours = np.flatnonzero([_before(orders[number], j) == earlier for number in chosen])
@@ -121,6 +111,18 @@ class HorseshoeOrders:
             },
         )
 
+    def _regressions(
+        self, rng: np.random.Generator, moments: RowMoments
+    ) -> dict[tuple[int, tuple[int, ...]], Regression]:
+        """Of every variable on every set of others."""
+        d = len(moments.group)
+        return {
+            (node, earlier): self.regression(rng, moments, node, earlier)
+            for node in range(d)
+            for size in range(d)
+            for earlier in combinations([i for i in range(d) if i != node], size)
+        }
+
     def regression(
         self, rng: np.random.Generator, moments: RowMoments, node: int, earlier: tuple[int, ...]
     ) -> Regression:
@@ -140,7 +142,7 @@ class HorseshoeOrders:
         spread = np.linalg.solve(np.linalg.cholesky(inner).T, standard.T).T
         weights = best + np.sqrt(variance)[:, None] * spread
         density = np.asarray(log_horseshoe(weights, self.horseshoe_scale), float).sum(axis=1)
-        total = float(logsumexp(density))
+        total = float(np.logaddexp.reduce(density))
         return Regression(
             float(flat) + total - np.log(self.num_points),
             weights,

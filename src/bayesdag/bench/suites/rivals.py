@@ -2,7 +2,7 @@
 
 from bayesdag.bench.columns import PATIENCE, RIVALS
 from bayesdag.bench.fits import FitRunner, with_baselines
-from bayesdag.bench.runners import Call
+from bayesdag.bench.runners import Call, Opponent
 from bayesdag.bench.suite import BASELINES, Part, Size, Suite, Table, Trial, trials
 from bayesdag.datasets.synthetic import Synthetic
 from bayesdag.methods.bayesdag import BayesDAG
