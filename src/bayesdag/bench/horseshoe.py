@@ -28,7 +28,7 @@ from bayesdag.types import ExactDependence, Key, Monitor
 MOST_VARIABLES = 6  # all of whose orders are gone through
 
 
-class Regression(NamedTuple):
+class HorseshoeRegression(NamedTuple):
     """One variable given those before it.
 
     Attributes:
@@ -113,7 +113,7 @@ class HorseshoeOrders:
 
     def _regressions(
         self, rng: np.random.Generator, moments: RowMoments
-    ) -> dict[tuple[int, tuple[int, ...]], Regression]:
+    ) -> dict[tuple[int, tuple[int, ...]], HorseshoeRegression]:
         """Of every variable on every set of others."""
         d = len(moments.group)
         return {
@@ -125,7 +125,7 @@ class HorseshoeOrders:
 
     def regression(
         self, rng: np.random.Generator, moments: RowMoments, node: int, earlier: tuple[int, ...]
-    ) -> Regression:
+    ) -> HorseshoeRegression:
         """Evidence and posterior of one variable given all those before it."""
         entry, given = moments.group[node], list(earlier)
         scatter, num_rows = moments.scatter[entry], int(moments.num_rows[entry])
@@ -143,7 +143,7 @@ class HorseshoeOrders:
         weights = best + np.sqrt(variance)[:, None] * spread
         density = np.asarray(log_horseshoe(weights, self.horseshoe_scale), float).sum(axis=1)
         total = float(np.logaddexp.reduce(density))
-        return Regression(
+        return HorseshoeRegression(
             float(flat) + total - np.log(self.num_points),
             weights,
             0.5 * np.log(variance),

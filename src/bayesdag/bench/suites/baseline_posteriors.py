@@ -26,29 +26,29 @@ OF_DIBS = Exact(LinearGaussian(), ErdosRenyi(), order_modular=False)
 OF_BCD = HorseshoeOrders()
 
 
-class System(NamedTuple):
+class ComparedSystem(NamedTuple):
     """A method, and the posterior of its own model where it can be computed."""
 
     method: Method
     own: Method | None = None
 
 
-SYSTEMS: Mapping[str, Mapping[str, System]] = {
+SYSTEMS: Mapping[str, Mapping[str, ComparedSystem]] = {
     "quick": {
-        "bootstrap_ges": System(BootstrapGES(num_samples=5)),
-        "dibs": System(DiBS.PRESETS["quick"], OF_DIBS),
-        "bcd": System(BCD.PRESETS["quick"], OF_BCD),
-        "dds": System(DDS.PRESETS["quick"]),
+        "bootstrap_ges": ComparedSystem(BootstrapGES(num_samples=5)),
+        "dibs": ComparedSystem(DiBS.PRESETS["quick"], OF_DIBS),
+        "bcd": ComparedSystem(BCD.PRESETS["quick"], OF_BCD),
+        "dds": ComparedSystem(DDS.PRESETS["quick"]),
     },
     "paper": {
-        "bootstrap_ges": System(BootstrapGES()),
-        "bootstrap_ges, weighted": System(BootstrapGES(weighted=True), BGE),
-        "dibs": System(DiBS(), OF_DIBS),
-        "dibs, marginal": System(DiBS.PRESETS["marginal"], BGE),
-        "bcd": System(BCD(), OF_BCD),
-        "bcd, flow": System(BCD.PRESETS["flow"], OF_BCD),
-        "dds": System(DDS()),
-        "collapsed": System(Collapsed()),
+        "bootstrap_ges": ComparedSystem(BootstrapGES()),
+        "bootstrap_ges, weighted": ComparedSystem(BootstrapGES(weighted=True), BGE),
+        "dibs": ComparedSystem(DiBS(), OF_DIBS),
+        "dibs, marginal": ComparedSystem(DiBS.PRESETS["marginal"], BGE),
+        "bcd": ComparedSystem(BCD(), OF_BCD),
+        "bcd, flow": ComparedSystem(BCD.PRESETS["flow"], OF_BCD),
+        "dds": ComparedSystem(DDS()),
+        "collapsed": ComparedSystem(Collapsed()),
     },
 }
 
@@ -108,6 +108,6 @@ def _made(num_rows: int) -> Synthetic:
     )
 
 
-def _runner(system: System) -> Runner:
+def _runner(system: ComparedSystem) -> Runner:
     own = {} if system.own is None else {"own": system.own}
     return FitRunner(system.method, {"": BGE, **own}, score_truth=False)
