@@ -16,13 +16,13 @@ from bayesdag.errors import InputError
 from bayesdag.graphs import iterate_dags
 from bayesdag.scores._mixed import gaussian, newton, parameter_draws
 from bayesdag.scores._mixed.contingency import configurations
-from bayesdag.scores._mixed.families import CONSTANT_SCALE, WEIGHT_SCALES
 from bayesdag.scores._mixed.features import MixedClass, Scale
 from bayesdag.scores._mixed.likelihoods import (
     MultinomialLogistic,
     NegativeBinomial,
     OrderedLogistic,
 )
+from bayesdag.scores._mixed.regressions import CONSTANT_SCALE, WEIGHT_SCALES
 from bayesdag.scores.bdeu import BDeu
 from bayesdag.scores.bge import BGe
 from bayesdag.scores.mixed import MixedScore
@@ -406,8 +406,8 @@ CHILDREN = {
 def test_the_mechanism_has_the_likelihood_of_the_score(name):
     """At its mode every component of a family is the same function in the SCM."""
     kind, make = CHILDREN[name]
-    (*columns, score), rng = mixed_rows(200, 0)
-    child = make(score, rng)
+    (*columns, score), rng = mixed_rows(600, 0)
+    child = make(score + 3 * np.sin(1.5 * (columns[0] + columns[1])), rng)
     child = child.argmax(axis=0) if name == "categorical" else child
     kinds = [CONTINUOUS, CONTINUOUS, levels("binary", 2), levels("ordinal", 3), kind]
     data = table([*columns, child], kinds)
@@ -418,7 +418,9 @@ def test_the_mechanism_has_the_likelihood_of_the_score(name):
     scm = parameter_draws.scm_of(data)
     known = [label for label, value in zip(labels, values[0], strict=True) if np.isfinite(value)]
     known = [label for label in known if label.scale == known[0].scale]
-    chosen = list({(label.kind, label.hyper[1:]): label for label in known}.values())
+    networks = [label._replace(kind=MixedClass.NETWORK) for label in known]
+    several = {(label.kind, label.hyper[1:]): label for label in [*known, *networks]}
+    chosen = list(several.values())
     nothing = [
         parameter_draws.DrawnFunction(np.zeros((1, 1, max(len(k.levels) - 1, 2))), False, Scale.RAW)
         for k in kinds[:4]
@@ -450,6 +452,15 @@ class AtTheMode(np.random.Generator):
         return shape
 
 
+def design(models, label, parents):
+    """Features of the parents of the last column, as a component reads them."""
+    every = np.ones(len(models.columns.codes), dtype=bool)
+    if label.kind == MixedClass.NETWORK:
+        units = models.network_fits.units(4, parents, label.scale)
+        return models.network_fits.design(parents, label.scale, units, every)
+    return models.regressions.design(parents, label.scale, label.kind, every)
+
+
 def log_likelihood(models, label, fitted, parents, data):
     """Of the child at the mode, written with the designs of the score."""
     columns = models.columns
@@ -461,15 +472,70 @@ def log_likelihood(models, label, fitted, parents, data):
             mean = (read * fitted.mean[cells]).sum(axis=1)
             scale = np.sqrt(fitted.scale / fitted.shape)[cells]
         else:
-            mean = models._design(parents, label.scale, label.kind, 4) @ fitted.mean[0]
+            mean = design(models, label, parents) @ fitted.mean[0]
             scale = np.sqrt(fitted.scale / fitted.shape)
         log_density = norm.logpdf(target, mean, scale)
         return log_density.sum() - len(target) * np.log(data.scaling.scale[4])
-    design = models._design(parents, label.scale, label.kind, 4)[None]
+    read = design(models, label, parents)[None]
     codes, k = columns.codes[:, 4], int(columns.num_levels[4])
     if columns.group(4) == "count":
-        model = NegativeBinomial(design, columns.counts[:, 4], label.hyper[1])
+        model = NegativeBinomial(read, columns.counts[:, 4], label.hyper[1])
     else:
         ordered = columns.kinds[4].name == "ordinal" and label.hyper[1] == 1
-        model = (OrderedLogistic if ordered else MultinomialLogistic)(design, codes, k)
+        model = (OrderedLogistic if ordered else MultinomialLogistic)(read, codes, k)
     return float(model.derivatives(fitted.theta).value[0])
+
+
+def wavy_rows(num_rows, seed, kind):
+    """Two measurements, and a column that hangs on a wave across both of them."""
+    rng = np.random.default_rng(seed)
+    a, b = rng.uniform(-np.pi, np.pi, size=(2, num_rows))
+    wave = 3 * np.sin(a + b)
+    child = CHILDREN[kind][1](wave, rng)
+    child = child.argmax(axis=0) if kind == "categorical" else child
+    return table([a, b, child], [CONTINUOUS, CONTINUOUS, CHILDREN[kind][0]])
+
+
+@pytest.mark.parametrize("kind", ["binary", "ordinal", "categorical", "count"])
+def test_a_network_into_levels_is_found_where_lines_and_curves_fail(kind):
+    data = wavy_rows(500, 0, kind)
+    without, found = (edges(MixedScore(networks=own), data) for own in (False, True))
+    for j in (0, 1):  # any one of three may be what the other two make of it
+        assert found[j, 2] + found[2, j] > 0.6
+        assert without[j, 2] + without[2, j] < 0.3
+
+
+def test_a_network_out_of_levels_is_found_where_lines_and_curves_fail():
+    """A wave or its mirror image: neither column alone says anything of the third."""
+    rng = np.random.default_rng(0)
+    a, level = rng.uniform(-np.pi, np.pi, 500), rng.integers(0, 2, 500)
+    y = (1 - 2 * level) * np.cos(2 * a) + 0.2 * rng.normal(size=500)
+    data = table([a, level, y], [CONTINUOUS, levels("binary", 2), CONTINUOUS])
+    without, found = (edges(MixedScore(networks=own), data) for own in (False, True))
+    assert found[1, 2] + found[2, 1] > 0.6
+    assert without[1, 2] + without[2, 1] < 0.3
+
+
+@pytest.mark.parametrize("kind", ["binary", "ordinal", "categorical"])
+def test_the_mass_of_a_network_sums_to_about_one(kind):
+    """Over the levels of a row that it is not trained on, set or not."""
+    data = wavy_rows(400, 1, kind)
+    models = MixedScore().prepare(data).models
+    row = int(np.flatnonzero(~models.network_fits._halves)[0])
+    codes = range(len(data.kinds[2].levels))
+    values = np.tile(data.values, (len(codes), 1, 1))
+    values[:, row, 2] = codes
+    whole = [of_network(Dataset(one, data.names, kinds=data.kinds)) for one in values]
+    mask = np.zeros(data.values.shape, dtype=bool)
+    mask[row, 2] = True
+    without = of_network(Dataset(data.values, data.names, mask, kinds=data.kinds))
+    assert logsumexp(whole) - without == pytest.approx(0, abs=0.03)
+
+
+def of_network(data):
+    """Log evidence of the network of the last column given the others, scores left out."""
+    fits = MixedScore().prepare(data).models.network_fits
+    seen = fits.columns.observed[:, 2]
+    found = fits._log_evidence(2, np.array([True, True, False]), Scale.RAW, seen)
+    values = [value for _, value in found]
+    return float(logsumexp(values) - np.log(len(values)))

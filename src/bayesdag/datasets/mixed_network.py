@@ -11,14 +11,16 @@ import numpy as np
 
 from bayesdag import plugins
 from bayesdag.data import Dataset
-from bayesdag.data.kinds import CONTINUOUS, Kind
+from bayesdag.data.kinds import Kind
 from bayesdag.datasets._benchmark import Benchmark
+from bayesdag.datasets._levels import half_levels
 from bayesdag.datasets._streams import stream
 from bayesdag.errors import InputError
 
-# Name and number of levels of every second column, in turn.
-LEVELS = (("binary", 2), ("ordinal", 4), ("categorical", 3))
+FUNCTIONS = ("lines", "curves", "networks")
 WEIGHTS = (0.7, 1.6)
+HIDDEN_UNITS = 8  # of a random network
+NETWORK_SCALE = 1.5  # deviation of what a network adds to a score
 
 
 @dataclass(frozen=True)
@@ -28,7 +30,8 @@ class MixedNetwork:
     Attributes:
         num_variables: columns.
         edges_per_node: expected number of parents, on average.
-        curved: measurements act through a bent function instead of a line.
+        functions: "lines"; "curves": each measurement acts through a bent function; "networks":
+            parents act together, measurements and indicators of levels, through a random network.
         num_train: rows to learn from.
         num_test: fresh rows.
     """
@@ -37,13 +40,15 @@ class MixedNetwork:
 
     num_variables: int = 8
     edges_per_node: float = 1.0
-    curved: bool = False
+    functions: str = "lines"
     num_train: int = 1000
     num_test: int = 500
 
     def __post_init__(self) -> None:
         if self.num_variables < 2 or self.num_train < 20:
             raise InputError("a mixed network has 2 or more variables and 20 or more rows")
+        if self.functions not in FUNCTIONS:
+            raise InputError(f"functions is {self.functions!r}; it is {', '.join(FUNCTIONS)}")
 
     @property
     def size(self) -> tuple[int, int]:
@@ -58,7 +63,7 @@ class MixedNetwork:
         order = rng.permutation(d)
         graph = np.zeros((d, d), dtype=np.int8)
         graph[np.ix_(order, order)] = np.triu(rng.random((d, d)) < density, 1)
-        kinds = _kinds(rng, d)
+        kinds = half_levels(rng, d)
         rows = np.zeros((self.num_train + self.num_test, d))
         for j in order:
             rows[:, j] = self._column(rng, rows, np.flatnonzero(graph[:, j]), kinds, kinds[j])
@@ -86,8 +91,11 @@ class MixedNetwork:
         """A measurement, ordered levels by thresholds, or others by the largest of scores."""
         outputs = len(own.levels) if own.name == "categorical" else 1
         score = np.zeros((len(rows), outputs))
-        for i in parents:
-            score += self._influence(rng, rows[:, i], kinds[i], outputs)
+        if self.functions == "networks" and len(parents):
+            score += _network(rng, rows[:, parents], [kinds[i] for i in parents], outputs)
+        else:
+            for i in parents:
+                score += self._influence(rng, rows[:, i], kinds[i], outputs)
         if own.name == "categorical":
             return (score + rng.gumbel(size=score.shape)).argmax(axis=1).astype(float)
         if own.is_discrete:
@@ -103,19 +111,30 @@ class MixedNetwork:
         """Of one parent on every score: an effect of each level, a line or a bent function."""
         size = rng.uniform(*WEIGHTS, outputs) * rng.choice([-1, 1], outputs)
         if not kind.is_discrete:
-            bent = np.tanh(2 * cause) + 0.5 * cause**2 - 0.5 if self.curved else cause
+            curved = self.functions == "curves"
+            bent = np.tanh(2 * cause) + 0.5 * cause**2 - 0.5 if curved else cause
             return bent[:, None] * size
         effects = rng.standard_normal((len(kind.levels), outputs))
         effects = (effects - effects.mean(axis=0)) / effects.std(axis=0)
         return effects[cause.astype(int)] * np.abs(size)
 
 
-def _kinds(rng: np.random.Generator, d: int) -> tuple[Kind, ...]:
-    """Every second column has levels, with numbers for labels; shuffled."""
-    levels = [LEVELS[k % len(LEVELS)] for k in range(d // 2)]
-    found = [Kind(name, tuple(str(k) for k in range(num))) for name, num in levels]
-    found += [CONTINUOUS] * (d - len(found))
-    return tuple(found[k] for k in rng.permutation(d))
+def _network(
+    rng: np.random.Generator, causes: np.ndarray, kinds: list[Kind], outputs: int
+) -> np.ndarray:
+    """Scores by one hidden layer that reads measurements and indicators of levels together."""
+    inputs = [
+        2.0 * (causes[:, [j]] == np.arange(len(kind.levels)))
+        if kind.is_discrete
+        else causes[:, [j]]
+        for j, kind in enumerate(kinds)
+    ]
+    read = np.concatenate(inputs, axis=1)
+    first = 1.5 * rng.standard_normal((read.shape[1], HIDDEN_UNITS))
+    hidden = np.tanh(read @ first + rng.standard_normal(HIDDEN_UNITS))
+    score = hidden @ rng.standard_normal((HIDDEN_UNITS, outputs))
+    deviation = np.maximum(score.std(axis=0), 1e-3)
+    return NETWORK_SCALE * (score - score.mean(axis=0)) / deviation
 
 
 build = MixedNetwork

@@ -57,7 +57,9 @@ class BDeu:
             )
         columns = columns_of(data)
         rows = contingency.level_rows(columns.codes, columns.observed, columns.num_levels)
-        return FamilyModels(columns, rows, self.ess, largest_table=np.inf, additive_tables=False)
+        return FamilyModels(
+            columns, rows, self.ess, largest_table=np.inf, additive_tables=False, networks=False
+        )
 
     def log_evidence(
         self, stats: FamilyModels, node: int, parents: ParentSets

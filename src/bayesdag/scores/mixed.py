@@ -3,12 +3,12 @@
 Levels are tables of probabilities where all parents have levels, too (BDeu), and logistic or
 ordered logistic regressions elsewhere; counts are negative binomial regressions on a log scale;
 measurements are Gaussian, as they are or by their normal scores. Functions are lines, sums of
-curves, quadratic, or lines of their own at every level of the parents, equally probable
-beforehand. All are
-densities or masses of the same cells, so that they can be compared.
+curves, quadratic, or lines of their own at every level of the parents, and small networks where
+these leave something unexplained; equally probable beforehand. All are densities or masses of the
+same cells, so that they can be compared.
 
-No direction comes from a shape (`_mixed.turning`): dependence between kinds is scored in one way,
-levels given measurements, whichever way the arrow points.
+No direction comes from the shape of a margin (`_mixed.turning`): dependence between kinds is
+scored levels given measurements, whichever way the arrow points.
 """
 
 from dataclasses import dataclass
@@ -52,11 +52,13 @@ class MixedScore:
 
     Attributes:
         ess: rows that the Dirichlet prior of a table is worth.
+        networks: train networks where simpler functions leave something unexplained.
     """
 
     takes_kinds: ClassVar[frozenset[str]] = frozenset(KINDS)
 
     ess: float = 1.0
+    networks: bool = True
 
     def __post_init__(self) -> None:
         if not self.ess > 0:
@@ -64,9 +66,10 @@ class MixedScore:
 
     def describe(self) -> str:
         """The score and its prior, in words."""
+        networks = ", networks where these leave something" * self.networks
         return (
-            "tables, logistic, negative binomial and Gaussian regressions by kind, "
-            f"equivalent sample size {self.ess:g}"
+            "tables, logistic, negative binomial and Gaussian regressions by kind"
+            f"{networks}, equivalent sample size {self.ess:g}"
         )
 
     def prepare(self, data: Dataset, recorder: Recorder | None = None) -> MixedStats:
@@ -78,7 +81,7 @@ class MixedScore:
         del recorder
         columns = columns_of(data)
         rows = contingency.level_rows(columns.codes, columns.observed, columns.num_levels)
-        models = FamilyModels(columns, rows, self.ess)
+        models = FamilyModels(columns, rows, self.ess, networks=self.networks)
         scores = TurningScores(
             models.log_evidence, columns.rank, columns.contexts, columns.observed
         )

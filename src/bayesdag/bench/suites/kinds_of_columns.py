@@ -6,7 +6,7 @@ from pathlib import Path
 from bayesdag.bench.fits import FitRunner
 from bayesdag.bench.suite import Part, Size, Suite, Table, Trial
 from bayesdag.datasets.discrete_network import DiscreteNetwork
-from bayesdag.datasets.mixed_network import MixedNetwork
+from bayesdag.datasets.mixed_network import FUNCTIONS, MixedNetwork
 from bayesdag.methods.collapsed import Collapsed
 from bayesdag.methods.exact import Exact
 from bayesdag.scores.bge import BGe
@@ -62,13 +62,13 @@ def _mixed(size: Size) -> list[Trial]:
     d = VARIABLES[size]
     return [
         Trial(
-            {"functions": "curves" if curved else "lines", "d": d, "rows": rows},
+            {"functions": functions, "d": d, "rows": rows},
             seed,
-            MixedNetwork(d, curved=curved, num_train=rows),
+            MixedNetwork(d, functions=functions, num_train=rows),
         )
         for seed in range(FIRST_SEED, FIRST_SEED + NUM_SETS[size])
         for rows in NUM_ROWS[size]
-        for curved in (False, True)
+        for functions in FUNCTIONS
     ]
 
 

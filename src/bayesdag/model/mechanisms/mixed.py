@@ -1,9 +1,9 @@
 """Mechanisms of columns of every kind: tables, regressions by level, and sums of curves.
 
-A node reads features of its parents [1, lines, curves and indicators, products], a prefix of
-them, with weights that may be those of the parents' configuration of levels. What comes out is,
-by the kind of the node, mean and log scale of a measurement, the log mean of a count, logits of
-levels against level 0, or logits of P(code ≤ k) where levels are ordered.
+A node reads features of its parents [1, lines, curves and indicators, products, hidden units], a
+prefix of them, with weights that may be those of the parents' configuration of levels. What comes
+out is, by the kind of the node, mean and log scale of a measurement, the log mean of a count,
+logits of levels against level 0, or logits of P(code ≤ k) where levels are ordered.
 """
 
 from dataclasses import dataclass
@@ -34,7 +34,8 @@ class MixedMechanism:
     are logits of P(code ≤ k). `knots` (as they are, and by normal scores)
     are where curves bend. Codes are `centre + unit · x`; counts are read as
     (log(1 + x) - centre) / unit. Where `warped` is not 0, a measurement and those that it reads
-    are seen through the tables `warp`, as in `mechanisms/networks`.
+    are seen through the tables `warp`, as in `mechanisms/networks`. Hidden units are tanh of the
+    features before the products, with weights `hidden`; without networks there are none.
 
     Attributes:
         kinds: of every column; none: all are continuous.
@@ -238,7 +239,9 @@ class MixedMechanism:
         bent = (bent * present[None, :, None]).reshape(len(x), members.shape[0] * block)
         one, lines = jnp.ones_like(x[:, :1]), numbers * present[None, :]
         products = (lines[:, :, None] * lines[:, None, :]).reshape(len(x), -1)
-        features = jnp.concatenate([one, lines, bent, products], axis=1)
+        features = jnp.concatenate([one, lines, bent], axis=1)
+        units = _hidden_units(params, features, i)
+        features = jnp.concatenate([features, products, units], axis=1)
         cell = (codes * params["strides"][i][None, :]).sum(axis=1)
         outputs = jnp.asarray(self._outputs(d))[i]
         most = int(self._outputs(d).max(initial=2))
@@ -308,6 +311,14 @@ class MixedMechanism:
         """Dispersion and mean."""
         mean = jnp.exp(jnp.clip(out[:, 0], -MOST_LOG_MEAN, MOST_LOG_MEAN))
         return jnp.exp(params["log_dispersion"][i]), mean
+
+
+def _hidden_units(params: Params, features: Float[Array, "n f"], i: Array) -> Float[Array, "n u"]:
+    """Of the network of node `i`; no columns where no node has one."""
+    if "hidden" not in params:
+        return features[:, :0]
+    weights = jnp.asarray(params["hidden"])[i]
+    return jnp.tanh(jnp.matmul(features, weights, precision=jax.lax.Precision.HIGHEST))
 
 
 def _grid(params: Params, i: Array) -> Float[Array, " m"]:

@@ -28,6 +28,7 @@ class MixedClass(IntEnum):
     CURVES = 1
     BY_LEVEL = 2
     QUADRATIC = 3
+    NETWORK = 4
 
 
 class Scale(IntEnum):
@@ -111,7 +112,7 @@ class MixedColumns:
         """Classes of functions of these parents that differ from one another.
 
         Quadratic ones are meant for levels: measurements that are normal given a level make
-        the logits of the levels quadratic.
+        the logits of the levels quadratic. Networks are added where these leave something.
         """
         found = [MixedClass.LINES]
         ordered = any(self.kinds[j].name == "ordinal" for j in np.flatnonzero(parents))

@@ -7,11 +7,25 @@ from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
-from scipy.special import expit, gammaln
+from scipy.special import expit, gammaln, softmax
 
 from bayesdag.scores._mixed.newton import Derivatives
 
+LEAST_PROBABILITY = 0.01  # of a level in a residual: a single surprise is no pattern
 MOST_LOG_MEAN = 30.0  # of a count: predictors are cut off there, far from any data
+
+
+class Residuals(NamedTuple):
+    """Values less their means, and deviations by the model; of levels: of their indicators."""
+
+    left: Float[np.ndarray, "n k"]
+    deviation: Float[np.ndarray, "n k"]
+
+
+def _of_levels(probability: Float[np.ndarray, "n k"], codes: Int[np.ndarray, " n"]) -> Residuals:
+    is_level = codes[:, None] == np.arange(1, probability.shape[1])
+    expected = np.clip(probability[:, 1:], LEAST_PROBABILITY, 1 - LEAST_PROBABILITY)
+    return Residuals(is_level - expected, np.sqrt(expected * (1 - expected)))
 
 
 class MultinomialLogistic(NamedTuple):
@@ -44,6 +58,12 @@ class MultinomialLogistic(NamedTuple):
                 block = across @ (self.design * weight[:, :, None])
                 hessian[:, :, a, :, b] = hessian[:, :, b, :, a] = block
         return Derivatives(value, gradient.reshape(m, -1), hessian.reshape(m, p * others, -1))
+
+    def residuals(self, theta: Float[np.ndarray, " q"]) -> Residuals:
+        """Of every level but the first, in the first regression."""
+        predictor = self.design[0] @ theta.reshape(self.design.shape[2], -1)
+        every = np.concatenate([np.zeros((len(predictor), 1)), predictor], axis=1)
+        return _of_levels(softmax(every, axis=1), self.codes)
 
     def prior(self, precision: Float[np.ndarray, " p"]) -> Float[np.ndarray, "q q"]:
         """The same for all levels: weights of each are independent, and only differences count."""
@@ -108,6 +128,15 @@ class OrderedLogistic(NamedTuple):
         hessian[:, cuts:, cuts:] = across @ (read * (bell_u + bell_l)[:, :, None])
         return Derivatives(value, gradient, hessian)
 
+    def residuals(self, theta: Float[np.ndarray, " q"]) -> Residuals:
+        """Of every level but the first, in the first regression."""
+        cuts = self.num_levels - 1
+        predictor = self.design[0][:, 1:] @ theta[cuts:]
+        up_to = expit(theta[:cuts] - predictor[:, None])
+        ends = np.zeros((len(predictor), 1)), np.ones((len(predictor), 1))
+        probability = np.diff(np.concatenate([ends[0], up_to, ends[1]], axis=1), axis=1)
+        return _of_levels(probability, self.codes)
+
     def prior(self, precision: Float[np.ndarray, " p"]) -> Float[np.ndarray, "q q"]:
         """Thresholds have half the precision of the constant, as the difference of two levels."""
         thresholds = np.full(self.num_levels - 1, precision[0] / 2)
@@ -147,6 +176,12 @@ class NegativeBinomial(NamedTuple):
         weight = (y + r) * share * (1 - share)
         hessian = across @ (self.design * weight[:, :, None])
         return Derivatives(value.sum(axis=1) + constant.sum(), gradient, hessian)
+
+    def residuals(self, theta: Float[np.ndarray, " q"]) -> Residuals:
+        """In the first regression."""
+        mean = np.exp(np.clip(self.design[0] @ theta, -MOST_LOG_MEAN, MOST_LOG_MEAN))
+        variance = mean + mean**2 / self.dispersion
+        return Residuals((self.counts - mean)[:, None], np.sqrt(variance + 1e-6)[:, None])
 
     def prior(self, precision: Float[np.ndarray, " p"]) -> Float[np.ndarray, "q q"]:
         """The constant, a log mean, may be of any size that counts have."""

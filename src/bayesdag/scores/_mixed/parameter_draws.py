@@ -37,6 +37,7 @@ class DrawnFunction(NamedTuple):
         scale: of the measurements it reads.
         log_dispersion: of a count.
         ordered: whether outputs are logits of P(code ≤ k).
+        hidden: weights into hidden units, of the features before products; None: no network.
     """
 
     weights: Float[np.ndarray, "c f h"]
@@ -44,6 +45,7 @@ class DrawnFunction(NamedTuple):
     scale: Scale
     log_dispersion: float = 0.0
     ordered: bool = False
+    hidden: Float[np.ndarray, "f u"] | None = None
 
 
 def scm_of(data: Dataset) -> SCM:
@@ -137,8 +139,14 @@ def _regression(
     if kind == MixedClass.BY_LEVEL:
         placed = _spread_lines(columns, parents, weights, most)
         return DrawnFunction(placed, True, component.scale, log_dispersion, ordered)
-    placed = _spread_features(columns, parents, kind, weights[0], most)
-    return DrawnFunction(placed[None], False, component.scale, log_dispersion, ordered)
+    hidden = None
+    if kind == MixedClass.NETWORK:
+        units = models.network_fits.units(node, parents, component.scale)
+        hidden = _spread_features(columns, parents, MixedClass.LINES, units, most)
+        placed = _spread_units(columns, parents, weights[0], units.shape[1], most)
+    else:
+        placed = _spread_features(columns, parents, kind, weights[0], most)
+    return DrawnFunction(placed[None], False, component.scale, log_dispersion, ordered, hidden)
 
 
 def _outputs(
@@ -213,6 +221,19 @@ def _spread_features(
     return np.concatenate([placed, products.reshape(most * most, -1)])
 
 
+def _spread_units(
+    columns: MixedColumns,
+    parents: Bool[np.ndarray, " d"],
+    weights: Float[np.ndarray, "p h"],
+    num_units: int,
+    most: int,
+) -> Float[np.ndarray, "g h"]:
+    """An output layer: lines, no products, and units."""
+    lines = _spread_features(columns, parents, MixedClass.LINES, weights[:-num_units], most)
+    products = np.zeros((most * most, weights.shape[1]))
+    return np.concatenate([lines, products, weights[-num_units:]])
+
+
 def _block(columns: MixedColumns) -> int:
     """Features of a member beside its line."""
     return max(len(KNOTS), int(columns.num_levels.max(initial=0)))
@@ -246,6 +267,13 @@ def _assembled(
         "centre": np.tile(columns.centre.astype(np.float32), (num, 1)),
         "unit": np.tile(columns.unit.astype(np.float32), (num, 1)),
     }
+    units = max((one.hidden.shape[1] for one in functions if one.hidden is not None), default=0)
+    if units:
+        hidden = np.zeros((len(functions), 1 + most + most * _block(columns), units), np.float32)
+        for k, one in enumerate(functions):
+            if one.hidden is not None:
+                hidden[k] = one.hidden
+        params["hidden"] = hidden.reshape(num, d, *hidden.shape[1:])
     if len(columns.margins.warped):
         margins = columns.margins
         params["warped"] = _by_node([float(one.scale) for one in functions], num, d)

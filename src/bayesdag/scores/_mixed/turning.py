@@ -99,6 +99,11 @@ class TurningScores:
         for given in (one.earlier, one.earlier | 1 << one.node):
             for chosen in _subsets(one.later):
                 yield from ((j, given | _bits(chosen), one.rows) for j in _next(one.later, chosen))
+        if self._may_stay(one):
+            later = _bits(one.later)
+            yield one.node, one.earlier | later, one.rows
+            yield one.node, self._alone(one).earlier | later, one.rows
+            yield from self._needed(self._alone(one))
 
     def _value(self, one: TurnedFamily) -> float:
         value = self._known[one.node, one.earlier, one.rows]
@@ -108,7 +113,28 @@ class TurningScores:
             self._joint(given, one.later, one.rows)
             for given in (one.earlier, one.earlier | 1 << one.node)
         )
-        return value + after - before
+        turned = value + after - before
+        if not self._may_stay(one):
+            return turned
+        alone, later = self._alone(one), _bits(one.later)
+        as_it_is = self._known[one.node, one.earlier | later, one.rows]
+        of_shape = self._known[one.node, alone.earlier | later, one.rows] - self._value(alone)
+        return float(np.logaddexp(turned, as_it_is - max(0.0, of_shape)) - np.log(2))
+
+    def _may_stay(self, one: TurnedFamily) -> bool:
+        """Whether arrows from levels to a measurement are also scored as they are.
+
+        Where other measurements act on it, too, what they leave may be a mixture that only the
+        levels explain.
+        """
+        levels = all(self._rank[j] == LEVELS for j in one.later)
+        others = one.earlier != self._alone(one).earlier
+        return bool(self._rank[one.node] == MEASUREMENTS and one.later and levels and others)
+
+    def _alone(self, one: TurnedFamily) -> TurnedFamily:
+        """The family without parents that are measurements."""
+        fixed = _bits(np.flatnonzero(self._fixed).tolist())
+        return one._replace(earlier=one.earlier & fixed)
 
     def _joint(self, given: int, columns: tuple[int, ...], rows: int) -> float:
         """Log evidence of several columns, the mean over the orders in which they follow.
