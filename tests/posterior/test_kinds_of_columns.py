@@ -143,3 +143,33 @@ def test_the_check_of_the_model_takes_every_kind(posterior):
     found = posterior.check(read(table(), kinds=KINDS))
     assert len(found.variables) == 5
     assert found.misfit is None or found.misfit < 0.05
+
+
+@pytest.mark.filterwarnings("ignore:.*draws are too few")
+def test_an_experiment_can_be_about_the_probability_of_a_level(posterior):
+    about = posterior.effect("size", "species=birch", (7.0, 13.0), num_rows=50)
+    found = posterior.next_experiment(["size", "dose"], about=about, num_experiments=8)
+    assert set(found["set"]) == {"size", "dose", "(only observe)"}
+    assert (found["fraction removed"] >= 0).all()
+
+
+@pytest.fixture(scope="module")
+def neural():
+    """A level that hangs on a wave across two measurements, which only a network describes."""
+    rng = np.random.default_rng(0)
+    a, b = rng.uniform(-np.pi, np.pi, size=(2, 800))
+    level = rng.random(800) < 1 / (1 + np.exp(-3 * np.sin(a + b)))
+    rows = pd.DataFrame({"a": a, "b": b, "level": np.where(level, "high", "low")})
+    knowledge = {"required": [["a", "level"], ["b", "level"]], "forbidden": [["a", "b"]]}
+    method = Exact(score=MixedScore(), num_samples=16)
+    return bayesdag.fit(read(rows), method, knowledge=knowledge, progress=False)
+
+
+def test_questions_are_answered_through_networks(neural, tmp_path):
+    low, high = (neural.sample(400, do={"a": 0.5 * sign, "b": 1.0 * sign}) for sign in (-1, 1))
+    assert (low["level"] == "high").mean() < 0.2
+    assert (high["level"] == "high").mean() > 0.8
+    neural.save(tmp_path / "neural.nc")
+    pd.testing.assert_frame_equal(
+        bayesdag.load(tmp_path / "neural.nc").sample(20), neural.sample(20)
+    )

@@ -235,7 +235,9 @@ def _own_functions(
     own = np.zeros(graphs.shape[:2], dtype=bool)
     if not isinstance(about, Effect):
         return own
-    cause, outcome = column_names.pair(ensemble.names, about.cause, about.outcome)
+    asked = about.outcome  # a column, or "column=level" for the probability of a level
+    column = asked if asked in ensemble.names else asked.rpartition("=")[0]
+    cause, outcome = column_names.pair(ensemble.names, about.cause, column)
     cut = graphs.copy()
     cut[:, :, cause] = False
     reach = graph_facts.ancestors(cut)

@@ -11,7 +11,6 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 from scipy.optimize import minimize
-from scipy.special import logsumexp
 
 NUM_UNITS = 10
 LEAST_ROWS = 100  # of which one half would tell nothing of a network
@@ -122,9 +121,9 @@ def _loss(theta: Float[np.ndarray, " q"], task: NetworkTask) -> tuple[float, np.
 
 
 def _of_levels(output: np.ndarray, task: NetworkTask) -> tuple[float, np.ndarray]:
-    log_total = logsumexp(output, axis=1, keepdims=True)
-    value = float((log_total[:, 0] - (output * task.targets).sum(axis=1)).sum())
-    return value, np.exp(output - log_total) - task.targets
+    log_total = np.logaddexp.reduce(output, axis=1)
+    value = float((log_total - (output * task.targets).sum(axis=1)).sum())
+    return value, np.exp(output - log_total[:, None]) - task.targets
 
 
 def _of_numbers(output: np.ndarray, task: NetworkTask) -> tuple[float, np.ndarray]:

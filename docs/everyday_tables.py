@@ -1,0 +1,109 @@
+"""Fits everyday tables as a stranger would and writes what came out: a page of one table.
+
+    python docs/everyday_tables.py FOLDER [--minutes 1] [--limit 300] [--only iris,heart]
+
+FOLDER holds CSV files, for example those that scikit-learn and statsmodels bundle; nothing is
+done to them. Every fit is one call of the command, whose result goes to FOLDER/NAME.json; tables
+that have one are not fitted again. The page is docs/cases/everyday-tables.md.
+"""
+
+import argparse
+import json
+import resource
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+PAGE = Path(__file__).parent / "cases" / "everyday-tables.md"
+SURE = 0.95
+FIRST = ("sex", "age")  # what nothing in such a table acts on
+NUM_SHOWN = 3
+BEGIN, END = "<!-- tables: written by docs/everyday_tables.py -->", "<!-- end of tables -->"
+
+
+def fitted(path: Path, minutes: float, limit: float) -> dict[str, Any]:
+    """What one fit by the command says, and the CPU seconds it takes."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    with tempfile.TemporaryDirectory() as folder:
+        out = str(Path(folder, "result.nc"))
+        command = [sys.executable, "-m", "bayesdag", "fit", str(path), "--out", out]
+        command += ["--minutes", str(minutes), "--quiet", "--json", "--top", "400"]
+        try:
+            run = subprocess.run(
+                command, capture_output=True, text=True, timeout=limit, check=False
+            )
+        except subprocess.TimeoutExpired:
+            return {"failed": f"not finished after {limit:.0f} s"}
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    if run.returncode:
+        return {"failed": run.stderr.strip().splitlines()[-1], "cpu": cpu}
+    found = json.loads(run.stdout)
+    provenance = found["provenance"]
+    return {
+        "cpu": cpu,
+        "edges": [[e["source"], e["target"], e["probability"]] for e in found["edges"]],
+        "notes": provenance.get("notes", []),
+        "columns": _size(path),
+    }
+
+
+def _size(path: Path) -> list[int]:
+    head, *rows = path.read_text(encoding="utf-8").splitlines()
+    return [len(rows), len(head.split(","))]
+
+
+def row(name: str, found: dict[str, Any]) -> str:
+    """One line of the page."""
+    if "failed" in found:
+        return f"| {name} | – | – | {found['failed']} | – | – |"
+    edges = found["edges"]
+    sure = [f"{a} → {b}" for a, b, p in edges if p >= SURE]
+    into = [(p, f"{a} → {b}") for a, b, p in edges if b.lower() in FIRST]
+    worst = "–" if not into else f"{max(into)[1]} {max(into)[0]:.2f}"
+    shown = ", ".join(sure[:NUM_SHOWN]) + (
+        f" and {len(sure) - NUM_SHOWN} more" * (len(sure) > NUM_SHOWN)
+    )
+    size = f"{found['columns'][0]} × {found['columns'][1]}"
+    cells = (name, size, f"{found['cpu']:.0f}", str(len(sure)), shown or "none", worst)
+    return "| " + " | ".join(cells) + " |"
+
+
+def table(results: dict[str, dict[str, Any]]) -> str:
+    """All tables, in the order of their names."""
+    heads = (
+        "table",
+        "rows × columns",
+        "CPU s",
+        "arrows at .95 or more",
+        "such as",
+        "into sex or age",
+    )
+    lines = ["| " + " | ".join(heads) + " |", "|---" * len(heads) + "|"]
+    lines += [row(name, found) for name, found in sorted(results.items())]
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Fit what has no result yet, and write the page."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--minutes", type=float, default=1.0)
+    parser.add_argument("--limit", type=float, default=300.0)
+    parser.add_argument("--only", default="")
+    given = parser.parse_args()
+    wanted = [name for name in given.only.split(",") if name]
+    for path in sorted(given.folder.glob("*.csv")):
+        kept = path.with_suffix(".json")
+        if not kept.exists() and (not wanted or path.stem in wanted):
+            kept.write_text(json.dumps(fitted(path, given.minutes, given.limit)), encoding="utf-8")
+    results = {path.stem: json.loads(path.read_text()) for path in given.folder.glob("*.json")}
+    page = PAGE.read_text(encoding="utf-8")
+    start, stop = page.index(BEGIN) + len(BEGIN), page.index(END)
+    PAGE.write_text(f"{page[:start]}\n{table(results)}\n{page[stop:]}", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
