@@ -10,11 +10,11 @@ one way only, whichever way they point: measurements first, then counts, then le
     p(i | A, B) = F(i | A) F(B | A, i) / F(B | A),
 
 with B the parents of i that come later than i itself, A the other parents, and F the evidence of
-functions in one direction. This is Bayes' theorem; in a complete graph all the fractions cancel, so that equivalent graphs
-differ in nothing but functions among measurements. Levels have distributions of any shape, so
-that F(B | A) misses little and the fraction is nearly a density. Only rows in which i was observed
-count for any of the terms: where an experimenter set i, the other way of writing the joint
-distribution knows nothing of it.
+functions in one direction. This is Bayes' theorem; in a complete graph all the fractions cancel,
+so that equivalent graphs differ in nothing but functions among measurements. Levels have
+distributions of any shape, so that F(B | A) misses little and the fraction is nearly a density.
+Only rows in which i was observed count for any of the terms: where an experimenter set i, the
+other way of writing the joint distribution knows nothing of it.
 
 F(i | A) can miss much, though: where levels act on i beside other measurements, what these leave
 is a mixture that only the levels explain. There the arrows are also scored as they are, by
