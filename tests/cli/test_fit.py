@@ -76,6 +76,7 @@ def test_knowledge_and_settings_reach_the_method(here, command):
         (["fit", "toy.csv", "--out", "x.nc", "--method", "magic"], "no method is called 'magic'"),
         (["fit", "toy.csv", "--out", "x.nc", "--set", "speed"], "name=value"),
         (["fit", "toy.csv", "--out", "x.nc", "--knowledge", "cycle.yaml"], "rain"),
+        (["fit", "gaps.csv", "--out", "x.nc", "--truth", "edges.csv"], "leave --truth out"),
         (["show", "toy.csv"], "not a whole bayesdag result"),
         (["show", "missing.nc"], "no file"),
     ],
@@ -86,6 +87,8 @@ def test_refusals_are_one_line_with_exit_code_two_and_leave_nothing_behind(
     holes = toy_frame()
     holes.loc[3, "soil"] = float("inf")
     holes.to_csv(here / "holes.csv", index=False)
+    holes.assign(soil=holes["soil"].mask(holes["soil"] > 2)).to_csv(here / "gaps.csv", index=False)
+    (here / "edges.csv").write_text("cause,effect\nrain,soil\n")
     (here / "cycle.yaml").write_text("required: [[rain, soil], [soil, rain]]\n")
     before = set(here.iterdir())
     code, stdout, stderr = command(*arguments)

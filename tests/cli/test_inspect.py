@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from tests.toys import toy_frame
@@ -89,3 +90,42 @@ def test_fit_takes_the_same_options(table, command):
     assert stderr.count("cells are missing") == 1
     shown = json.loads(command("show", "r.nc", "--data", "table.csv", "--json")[1])
     assert shown["provenance"]["imputation"]["num_completions"] == 3
+
+
+HOSTILE = {
+    "words among numbers": (["3.5", "low", "2.5"], "among numbers"),
+    "nothing": ([None] * 3, "has no value in any row"),
+    "one level": (["x"] * 3, "is always 'x'"),
+    "dates": (["2020-01-01", "2020-01-02", "2020-01-03"], "looks like a date"),
+    "a unit": (["$1.50", "$2.25", "$3.00"], "numbers with a unit"),
+    "infinity": ([1.0, np.inf, 2.0], "too large to compute with"),
+}
+
+
+@pytest.mark.parametrize(("cells", "words"), HOSTILE.values(), ids=HOSTILE)
+def test_a_column_that_cannot_be_used_is_shown_with_what_to_do(tmp_path, command, cells, words):
+    frame = toy_frame().assign(column=np.resize(np.array(cells, dtype=object), 300))
+    frame.to_csv(tmp_path / "hostile.csv", index=False)
+    code, shown, _ = command("inspect", str(tmp_path / "hostile.csv"), "--json")
+    assert code == 0
+    assert words in json.loads(shown)["refusal"]
+
+
+def test_names_in_any_script_and_a_hundred_thousand_labels_are_no_trouble(tmp_path, command):
+    rows = 100_000
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"größe": rng.normal(size=rows), "温度 😀": rng.normal(size=rows)})
+    frame.assign(key=[f"k{i}" for i in range(rows)]).to_csv(tmp_path / "wide.csv", index=False)
+    found = json.loads(command("inspect", str(tmp_path / "wide.csv"), "--json")[1])
+    assert [column["kind"] for column in found["columns"]] == ["continuous"] * 2 + ["refused"]
+    assert "an identifier or free text" in found["refusal"]
+
+
+def test_names_without_rows_and_names_given_twice_are_refused_in_words(tmp_path, command):
+    (tmp_path / "empty.csv").write_text("a,b,c\n")
+    code, _, said = command("inspect", str(tmp_path / "empty.csv"))
+    assert code == 2
+    assert "no rows" in said
+    (tmp_path / "twice.csv").write_text("a,a,b\n" + "1,2,3\n2,3,5\n4,1,2\n" * 10)
+    _, shown, _ = command("inspect", str(tmp_path / "twice.csv"))
+    assert "both called 'a'" in shown

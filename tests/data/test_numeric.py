@@ -64,7 +64,8 @@ def text(first, rest="1.5"):
 REFUSED = {
     "words": (text("high"), "'column' holds text .'high' in row 5. among numbers; correct"),
     "decimal comma": (text("2,75", "1,5"), "decimal points.*decimal=','"),
-    "thousands": (text("1,234.5", "12,000"), "thousands separators.*thousands=','"),
+    "thousands": (text("1,234", "12,000"), "thousands separators or decimal points.*decimal=','"),
+    "small decimals": (text("0,126", "1,329"), "decimal points.*decimal=','"),
     "both": (text("1.234,5", "12.000,1"), "decimal=',' and thousands='.'"),
     "date as text": (text("2024-01-31", "2024-02-01"), "looks like a date"),
     "names of columns": (text("", "other"), "pass its name as `interventions`"),
@@ -85,6 +86,14 @@ REFUSED = {
 def test_a_column_without_numbers_is_refused_by_name_value_and_remedy(column, word):
     with pytest.raises(InputError, match=f"column 'column'.*{word}|{word}"):
         read(with_column(column))
+
+
+@pytest.mark.parametrize("sure", ["1,234,567", "1,234.5"])
+def test_commas_that_can_only_separate_thousands_are_read(sure):
+    column = [sure if i == 4 else f"{10 + i},{i:03d}" for i in range(NUM_ROWS)]
+    values = read(with_column(column)).values[:, 1]
+    assert values[4] == float(sure.replace(",", ""))
+    assert values[5] == 15005
 
 
 def test_arrow_dates_are_refused():

@@ -103,7 +103,7 @@ def fit(
 ) -> None:
     """Fit a table and write the posterior to a file."""
     from bayesdag import fitting
-    from bayesdag.cli.truth import beside_the_truth, read_edges
+    from bayesdag.cli.truth import beside_the_truth, read_edges, refuse_gaps
     from bayesdag.data import read
     from bayesdag.knowledge import Knowledge
     from bayesdag.runs import parallel
@@ -122,6 +122,8 @@ def fit(
     )
     wrapped, taken = fitting.suited(chosen, data)
     graph = None if truth is None else read_edges(truth, data.names)
+    if graph is not None:
+        refuse_gaps(data)
     partial = out.with_name(f"{out.name}.partial")
     wanted = fitting.settings_of(wrapped, taken, Knowledge.read(knowledge), seed)
 

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import numpy as np
 
+    from bayesdag.data import Dataset
+
 
 def read_edges(path: Path, names: tuple[str, ...]) -> "np.ndarray":
     """The graph of a CSV file whose first two columns are called cause and effect."""
@@ -28,6 +30,17 @@ def read_edges(path: Path, names: tuple[str, ...]) -> "np.ndarray":
                 raise InputError(f"--truth names {name!r}, which is no column of the table")
         graph[place[row[0]], place[row[1]]] = 1
     return graph
+
+
+def refuse_gaps(data: "Dataset") -> None:
+    """Refuses a table with missing cells before anything is fitted."""
+    from bayesdag.errors import InputError
+
+    if data.missing is not None:
+        raise InputError(
+            "--truth compares scores of graphs on one table, and with missing cells every "
+            "completion of the table has scores of its own; leave --truth out"
+        )
 
 
 def beside_the_truth(scores: dict[str, float]) -> str:

@@ -91,6 +91,8 @@ def inspect(
     """
     steps = preparing.preparation(drop, only, na_values, log, decimal)
     table = preparing.prepared(tables.frame(source, decimal=steps.decimal), steps)
+    if not len(table):
+        raise InputError("the table has names of columns and no rows; there is nothing to look at")
     before = tuple(table.columns)
     if environment is not None:
         table, _ = environments.take_out(table, environment)

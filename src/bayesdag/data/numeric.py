@@ -19,10 +19,13 @@ Names = tuple[str, ...]
 MISSING_CODES = frozenset(
     {"?", "-", "--", ".", "*", "x", "na", "n/a", "none", "missing", "unknown", "none given"}
 )
+_THOUSANDS = r"[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d*)?"
+_NO_DECIMAL_COMMA = r"[+-]?\d{1,3}(,\d{3}(,\d{3})+(\.\d*)?|,\d{3}\.\d*)"
 _WAYS_OUT = (
     (
-        r"[+-]?\d{1,3}(,\d{3})+(\.\d*)?",
-        "the commas look like thousands separators: read the file with pandas and thousands=','",
+        _THOUSANDS,
+        "the commas are thousands separators or decimal points: take them out of the first, pass "
+        "decimal=',' (--decimal ,) for the second",
     ),
     (
         r"[+-]?\d{1,3}(\.\d{3})+,\d*",
@@ -131,6 +134,7 @@ def _floats(column: pd.Series) -> np.ndarray:
 def _from_text(column: pd.Series, name: str, names: Names) -> Cells:
     """Numbers where all but codes for missing cells are numbers; text where most are not."""
     labels = tuple(None if pd.isna(v) or not label_of(v) else label_of(v) for v in column)
+    labels = _without_thousands(labels)
     present = [(row, text) for row, text in enumerate(labels, start=1) if text is not None]
     unreadable = [(row, text) for row, text in present if not _is_number(text)]
     if len(unreadable) < len(present) and {t.lower() for _, t in unreadable} <= MISSING_CODES:
@@ -148,6 +152,15 @@ def _from_text(column: pd.Series, name: str, names: Names) -> Cells:
             f"the column: kinds={{{name!r}: 'categorical'}} (--kinds)"
         )
     return Cells(None, labels)
+
+
+def _without_thousands(labels: tuple[str | None, ...]) -> tuple[str | None, ...]:
+    """The same without commas between thousands, where these can be nothing else."""
+    grouped = [text for text in labels if text is not None and "," in text]
+    are_thousands = all(re.fullmatch(_THOUSANDS, text) for text in grouped)
+    if not (are_thousands and any(re.fullmatch(_NO_DECIMAL_COMMA, text) for text in grouped)):
+        return labels
+    return tuple(None if text is None else text.replace(",", "") for text in labels)
 
 
 def _say_missing(name: str, unreadable: list[tuple[int, str]]) -> None:
