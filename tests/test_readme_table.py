@@ -50,3 +50,21 @@ def test_means_are_over_data_sets_and_classes_have_no_distance_between_graphs(pa
     ).splitlines()
     assert first == "| class | – | 1.5 | – | 2 | 2 |"
     assert second == "| ours | 1.5 | 3.5 | – | 2 | 2 |"
+
+
+def test_methods_with_several_data_sets_are_compared_on_all_of_them(page):
+    def cells(method, num):
+        return [
+            Cell("x", {"functions": kind, "d": 10}, method, seed, measures=measures)
+            for seed in range(num)
+            for kind in ("linear", "nonlinear")
+            for measures in [{"expected_cpdag_shd": float(seed), "cpu": 1.0}]
+        ]
+
+    both = page.tables([*cells("cheap", 3), *cells("expensive", 1)])
+    several, everything = both.split("All:")
+    assert "| cheap | – | 1.0 | 1.0 | 1 | 6 |" in several
+    assert "expensive" not in several
+    assert "| cheap | – | 0.0 | 0.0 | 1 | 2 |" in everything
+    assert "| expensive | – | 0.0 | 0.0 | 1 | 2 |" in everything
+    assert "All:" not in page.tables([*cells("cheap", 1), *cells("expensive", 1)])
