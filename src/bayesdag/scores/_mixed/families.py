@@ -16,7 +16,7 @@ from bayesdag.scores._mixed.features import MixedClass, MixedColumns
 from bayesdag.scores._mixed.gaussian import Regression
 from bayesdag.scores._mixed.networks import NetworkFits
 from bayesdag.scores._mixed.newton import Mode
-from bayesdag.scores._mixed.regressions import TABLE, Component, Regressions, log_prior
+from bayesdag.scores._mixed.regressions import TABLE, Component, MixedRegressions, log_prior
 
 LARGEST_TABLE = 4096  # configurations of parents up to which a node of levels has a table
 
@@ -43,9 +43,9 @@ class FamilyModels:
     networks: bool = True
 
     @cached_property
-    def regressions(self) -> Regressions:
+    def regressions(self) -> MixedRegressions:
         """Lines, curves, quadratic functions and functions by level."""
-        return Regressions(self.columns, self.additive_tables)
+        return MixedRegressions(self.columns, self.additive_tables)
 
     @cached_property
     def network_fits(self) -> NetworkFits:

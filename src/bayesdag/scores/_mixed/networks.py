@@ -20,7 +20,7 @@ from bayesdag.scores._mixed.features import MixedClass, MixedColumns, Scale
 from bayesdag.scores._mixed.gaussian import PRIOR_SCALES, Regression
 from bayesdag.scores._mixed.hidden_units import NetworkTask
 from bayesdag.scores._mixed.newton import Mode
-from bayesdag.scores._mixed.regressions import Component, Regressions
+from bayesdag.scores._mixed.regressions import Component, MixedRegressions
 
 MOST_TRAINED = 1000  # rows that are enough for a few hidden units
 
@@ -33,7 +33,7 @@ class NetworkFits:
         regressions: the simpler functions.
     """
 
-    regressions: Regressions
+    regressions: MixedRegressions
     _units: dict[tuple, np.ndarray] = field(default_factory=dict, repr=False)
 
     def fitted(

@@ -53,7 +53,7 @@ SIMPLE = tuple(kind for kind in MixedClass if kind != MixedClass.NETWORK)
 
 
 @dataclass(frozen=True, eq=False)
-class Regressions:
+class MixedRegressions:
     """Regressions of every family of one data set, in any of its rows.
 
     Attributes:
