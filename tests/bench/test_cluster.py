@@ -23,6 +23,7 @@ from bayesdag.methods.bagged import Bagged
 from bayesdag.methods.exact import Exact
 from bayesdag.runs import parallel
 from bayesdag.runs.checkpoint import MemoryJournal, MonitorGroup
+from tests.toys import NETWORK_ROWS, SMALL_NETWORKS
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # of other packages, in their threads
 
@@ -117,6 +118,17 @@ def test_bags_fitted_apart_end_in_the_same_bytes(address, tmp_path):
     bayesdag.fit(data, method, seed=1, keep_state=True).save(tmp_path / "here.nc")
     with parallel.using(address):
         bayesdag.fit(data, method, seed=1, keep_state=True).save(tmp_path / "there.nc")
+    assert (tmp_path / "here.nc").read_bytes() == (tmp_path / "there.nc").read_bytes()
+
+
+@pytest.mark.slow
+def test_families_trained_apart_end_in_the_same_bytes(address, tmp_path):
+    method = Exact(score=SMALL_NETWORKS, num_samples=20)
+    made = Synthetic(num_variables=3, edges_per_node=1, num_train=NETWORK_ROWS, num_test=0)
+    data = made(1).train
+    bayesdag.fit(data, method, seed=1).save(tmp_path / "here.nc")
+    with parallel.using(address):
+        bayesdag.fit(data, method, seed=1).save(tmp_path / "there.nc")
     assert (tmp_path / "here.nc").read_bytes() == (tmp_path / "there.nc").read_bytes()
 
 

@@ -285,7 +285,9 @@ def test_processes_share_the_memory_of_an_accelerator(monkeypatch):
     monkeypatch.delenv(worker._MEMORY, raising=False)
     task = Task(Store(Path("x")), suite("answer").parts[0], "fragile", Fragile(networks=True), [])
     assert Processes(1).place(task).environment() == {}
-    assert Processes(8).place(task).environment() == {worker._MEMORY: "0.113"}
+    monkeypatch.setattr(os, "cpu_count", lambda: 16)
+    expected = {worker._MEMORY: "0.113", "BAYESDAG_WORKERS": "2"}
+    assert Processes(8).place(task).environment() == expected
     assert Processes(gpu=2, cpu=9).place(task).environment() == {worker._MEMORY: "0.450"}
 
 
@@ -293,7 +295,7 @@ def test_cells_without_networks_run_beside_the_others_in_one_thread_and_off_the_
     task = Task(Store(Path("x")), suite("answer").parts[0], "fragile", Fragile(), [])
     given = Processes(gpu=2, cpu=9).place(task).environment()
     assert given["JAX_PLATFORMS"] == "cpu"
-    assert given["OMP_NUM_THREADS"] == "1"
+    assert given["OMP_NUM_THREADS"] == given["BAYESDAG_WORKERS"] == "1"
     assert "intra_op_parallelism_threads=1" in given["XLA_FLAGS"]
 
 

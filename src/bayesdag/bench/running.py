@@ -4,6 +4,7 @@ Cells are measured in processes of their own: one after the other, several at on
 an accelerator beside those that do not, or as joblib tasks on the workers of a cluster.
 """
 
+import os
 import threading
 import time
 from collections import deque
@@ -84,8 +85,10 @@ class Processes:
     def place(self, task: Task) -> Place:
         """What the process of a task may use."""
         if not self.divided:
-            share = _MEMORY / self.jobs if self.jobs > 1 else None
-            return Place(one_thread=task.part.one_thread, accelerator_share=share)
+            if self.jobs == 1:
+                return Place(one_thread=task.part.one_thread)
+            cores = max((os.cpu_count() or 1) // self.jobs, 1)
+            return Place(False, task.part.one_thread, _MEMORY / self.jobs, cores)
         if not task.runner.accelerated:
             return Place(cpu_only=True, one_thread=True)
         return Place(one_thread=task.part.one_thread, accelerator_share=_MEMORY / max(self.gpu, 1))
@@ -169,7 +172,7 @@ class _Queue:
         """Have tasks measured by a cluster until there is none, or no time."""
         while (task := self._next("any")) is not None:
             given = (task.runner, task.batch, self._allowed(task), self._limits.gigabytes)
-            options = (Place(one_thread=task.part.one_thread), task.part.fresh)
+            options = (Place(one_thread=task.part.one_thread, processes=1), task.part.fresh)
             outcome = _measured_by(workers, given, options)
             if not self._keep(task, outcome, f"{SHARED}, by {workers.engine}"):
                 return

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 from bayesdag.bench.cells import Status
 from bayesdag.bench.suite import Measures, Runner, Trial
+from bayesdag.runs import processes
 
 _SINGLE = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
 _BLAS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
@@ -37,11 +38,13 @@ class Place:
         cpu_only: no accelerator.
         one_thread: compute in one CPU thread.
         accelerator_share: of an accelerator's memory that the process reserves; None: all.
+        processes: that a fit on the CPU may share its work among; None: one per core.
     """
 
     cpu_only: bool = False
     one_thread: bool = False
     accelerator_share: float | None = None
+    processes: int | None = None
 
     def environment(self) -> dict[str, str]:
         """Variables that JAX, XLA and BLAS read when a process starts."""
@@ -53,6 +56,8 @@ class Place:
             found |= dict.fromkeys(_BLAS, "1")
         if self.accelerator_share is not None and _MEMORY not in os.environ:
             found[_MEMORY] = f"{self.accelerator_share:.3f}"
+        if self.processes is not None or self.one_thread:
+            found[processes.VARIABLE] = str(self.processes or 1)
         return found
 
 

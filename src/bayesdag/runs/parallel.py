@@ -1,9 +1,9 @@
 """Independent tasks of a run: one after the other, or on the workers of a cluster.
 
 One seam for all that can be computed apart. Whoever starts a run says where, by `using`; what has
-independent tasks (bags, averaged models, cells of a benchmark) asks `current()` and calls `map`.
-The engines behind it are joblib's: Dask, Ray, Spark, or processes of this machine. A worker that is
-lost costs the task it was at, which its engine gives to another one.
+independent tasks (bags, averaged models, families, cells of a benchmark) asks `current()` and
+calls `map`. The engines behind it are joblib's: Dask, Ray, Spark, or processes of this machine. A
+worker that is lost costs the task it was at, which its engine gives to another one.
 
 A task is a function of a module, called with arguments that can be pickled; it must not depend on
 where or when it runs. Inside a task, `current()` is this process: tasks are not divided further.
