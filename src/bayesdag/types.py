@@ -4,16 +4,22 @@ Conventions, everywhere: `graph[i, j] = 1` means i -> j. Dimensions: `n` rows, `
 `b` batch, `c` chains, `s` draws. `energy` is U = -log joint and `grad` its gradient.
 """
 
+import sys
 from collections.abc import Callable, Mapping
 from enum import Enum
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 import jaxtyping
 import numpy as np
-from jax import Array as JaxArray
-from jaxtyping import Bool, Float, Int, Int8, PRNGKeyArray, Shaped
+from jaxtyping import Bool, Float, Int, Int8, Shaped
 
-Key = PRNGKeyArray
+if TYPE_CHECKING or "jax" in sys.modules:
+    from jax import Array as JaxArray
+    from jaxtyping import PRNGKeyArray as Key
+else:
+    # Nobody has loaded JAX, and a command that prints a table must not wait for it.
+    JaxArray = Key = Any
+
 Keys = jaxtyping.Key[JaxArray, " k"]  # one for each of several data sets
 Array = JaxArray | np.ndarray
 Pytree = Any  # of arrays: states, contexts, carries, results

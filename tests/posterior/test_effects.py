@@ -81,10 +81,10 @@ def test_one_row_of_a_linear_model_equals_many(seed, monkeypatch):
     posterior = random_linear(seed, d=5)
     exact = posterior.effect("a", "c")
     monkeypatch.setattr(simulation, "Linear", type("NotThisOne", (), {}))
-    simulation.contrasts.clear_cache()  # pyright: ignore[reportFunctionMemberAccess]
+    simulation.contrasts.compiled.clear_cache()  # pyright: ignore[reportFunctionMemberAccess]
     sampled = posterior.effect("a", "c", num_rows=16)
     np.testing.assert_allclose(sampled.draws, exact.draws, rtol=1e-3, atol=1e-4)
-    simulation.contrasts.clear_cache()  # pyright: ignore[reportFunctionMemberAccess]
+    simulation.contrasts.compiled.clear_cache()  # pyright: ignore[reportFunctionMemberAccess]
 
 
 def test_a_column_far_from_zero_keeps_its_effect(seed):
@@ -421,20 +421,20 @@ def test_the_interval_says_what_it_is(seed):
 def test_an_effect_is_compiled_once_for_all_pairs(seed):
     posterior = random_linear(seed, d=5)
     posterior.effect("a", "b")
-    before = simulation.contrasts._cache_size()  # pyright: ignore[reportFunctionMemberAccess]
+    before = simulation.contrasts.compiled._cache_size()  # pyright: ignore[reportFunctionMemberAccess]
     posterior.effect("a", "e", values=(3.0, 4.0))
     posterior.effect("c", "b")
-    assert simulation.contrasts._cache_size() == before  # pyright: ignore[reportFunctionMemberAccess]
+    assert simulation.contrasts.compiled._cache_size() == before  # pyright: ignore[reportFunctionMemberAccess]
 
 
 def test_nonlinear_effects_are_compiled_once_too():
     graph = [[0, 1, 1], [0, 0, 1], [0, 0, 0]]
     posterior = bent_posterior(graph, 0.5 * np.ones((3, 3)))
     posterior.effect("a", "b", num_rows=8)
-    before = simulation.contrasts._cache_size()  # pyright: ignore[reportFunctionMemberAccess]
+    before = simulation.contrasts.compiled._cache_size()  # pyright: ignore[reportFunctionMemberAccess]
     posterior.effect("a", "c", num_rows=8)
     posterior.effect("b", "c", values=(0.0, 0.5), num_rows=8)
-    assert simulation.contrasts._cache_size() == before  # pyright: ignore[reportFunctionMemberAccess]
+    assert simulation.contrasts.compiled._cache_size() == before  # pyright: ignore[reportFunctionMemberAccess]
 
 
 def test_the_noise_of_the_outcome_is_left_out():

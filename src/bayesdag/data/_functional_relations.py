@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float
-from scipy.special import gammaln
 
 from bayesdag.data import _exact_fit
 from bayesdag.data._exact_fit import LeastSquaresFit
@@ -255,6 +254,8 @@ def _are_step_functions(place: np.ndarray, levels: np.ndarray, d: int) -> np.nda
     agree = ~(changes & (np.diff(place) == 0)[:, None]).any(axis=0)
     num_levels, num_runs = levels.max(axis=0, initial=0) + 1, changes.sum(axis=0) + 1
     counts = [np.bincount(column) for column in levels.T]
+    from scipy.special import gammaln
+
     arrangements = gammaln(n + 1) - np.array([gammaln(c + 1).sum() for c in counts])
     by_list = (place[-1] + 1) * np.log(num_levels)
     by_interval = gammaln(n) - gammaln(num_runs) - gammaln(n - num_runs + 1)

@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
-from scipy import linalg
 
 from bayesdag.data import _exact_fit
 from bayesdag.data._exact_fit import LeastSquaresFit
@@ -85,6 +84,8 @@ def circuits(table: Columns) -> Iterator[Circuit]:
 def _by_factorisation(table: Columns, cutoff: float, test: Test) -> Iterator[Circuit]:
     """One set for each redundant column."""
     n = len(table.values)
+    from scipy import linalg
+
     triangle, order = map(np.asarray, linalg.qr(table.values, mode="r", pivoting=True))
     rank = int((np.abs(np.diagonal(triangle)) > np.sqrt(cutoff * n)).sum())
     inside, outside = triangle[:rank, :rank], triangle[:rank, rank:]

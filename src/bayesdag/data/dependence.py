@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float
-from scipy.sparse.csgraph import connected_components
 
 from bayesdag.data import _exact_fit, _functional_relations, _linear_relations, _relation_words
 from bayesdag.data._linear_relations import Circuit, Columns
@@ -200,6 +199,8 @@ def _connected(sets: list[tuple[int, ...]], d: int) -> Bool[np.ndarray, "d d"]:
     linked = np.zeros((d, d), dtype=bool)
     for members in sets:
         linked[np.ix_(members, members)] = True
+    from scipy.sparse.csgraph import connected_components
+
     labels = connected_components(linked, directed=False)[1]
     return labels[:, None] == labels[None, :]
 

@@ -14,12 +14,20 @@ import zlib
 from collections.abc import Mapping
 from itertools import islice
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
-import pandas as pd
 
 from bayesdag.errors import BayesdagWarning, InputError
+from bayesdag.late_imports import late
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    DataFrame = pd.DataFrame
+else:
+    pd = late("pandas")
+    DataFrame = "pandas.DataFrame"
 
 TEXT_SUFFIXES = (".csv", ".tsv", ".txt")
 PARQUET_SUFFIXES = (".parquet", ".pq")
@@ -31,7 +39,7 @@ _SEPARATORS = (",", ";", "\t", "|", " ")
 _NO_SEPARATOR = "\x1f"  # A control character that no table contains.
 
 
-def frame(source: object, *, keep_blank_rows: bool = False, decimal: str = ".") -> pd.DataFrame:
+def frame(source: object, *, keep_blank_rows: bool = False, decimal: str = ".") -> DataFrame:
     """The table in `source` with plain string names and without any index.
 
     Args:
@@ -51,14 +59,14 @@ def frame(source: object, *, keep_blank_rows: bool = False, decimal: str = ".") 
     return _without_row_numbers(table)
 
 
-def _from_columns(source: Any) -> pd.DataFrame:
+def _from_columns(source: Any) -> DataFrame:
     try:
         return pd.DataFrame(dict(source) if isinstance(source, Mapping) else source.to_pandas())
     except ValueError as error:
         raise InputError(f"the columns do not make a table: {error}") from error
 
 
-def _from_array(source: object) -> pd.DataFrame:
+def _from_array(source: object) -> DataFrame:
     try:
         array = np.asarray(source)
     except ValueError as error:
@@ -76,7 +84,7 @@ def _from_array(source: object) -> pd.DataFrame:
     return pd.DataFrame(array, columns=[f"x{j}" for j in range(array.shape[1])])
 
 
-def _read_file(path: Path, keep_blank_rows: bool, decimal: str) -> pd.DataFrame:
+def _read_file(path: Path, keep_blank_rows: bool, decimal: str) -> DataFrame:
     suffix = _suffix(path)
     if not path.exists():
         raise InputError(f"there is no file {str(path)!r}; check the name and the folder")
@@ -113,7 +121,7 @@ def _suffix(path: Path) -> str:
     return inner if suffix == COMPRESSED and inner in TEXT_SUFFIXES else suffix
 
 
-def _read_excel(path: Path) -> pd.DataFrame:
+def _read_excel(path: Path) -> DataFrame:
     """The first sheet of a workbook."""
     try:
         # Nothing is guessed: repeated names and text that reads as missing are judged later.
@@ -139,7 +147,7 @@ def _read_excel(path: Path) -> pd.DataFrame:
     return table
 
 
-def _read_parquet(path: Path) -> pd.DataFrame:
+def _read_parquet(path: Path) -> DataFrame:
     try:
         return pd.read_parquet(path)
     except ImportError as error:
@@ -151,7 +159,7 @@ def _read_parquet(path: Path) -> pd.DataFrame:
         ) from error
 
 
-def _read_text(path: Path, keep_blank_rows: bool, decimal: str) -> pd.DataFrame:
+def _read_text(path: Path, keep_blank_rows: bool, decimal: str) -> DataFrame:
     separator, header, labelled = _dialect(path, decimal)
     width = len(header) + labelled
     with warnings.catch_warnings():
@@ -243,7 +251,7 @@ def _ragged(path: Path, reason: str) -> str:
     )
 
 
-def _without_row_numbers(table: pd.DataFrame) -> pd.DataFrame:
+def _without_row_numbers(table: DataFrame) -> DataFrame:
     """Without a nameless first column that only counts the rows."""
     if table.shape[1] == 0 or table.columns[0] not in ("", "Unnamed: 0"):
         return table

@@ -7,13 +7,20 @@ Functions of `graphs` take any number of leading dimensions and never loop over 
 # numpy's stubs leave the types of arange and searchsorted unknown.
 # pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
 
-import jax
-import jax.numpy as jnp
+from typing import TYPE_CHECKING
+
 import numpy as np
 from jaxtyping import Bool, Float, Int, Int8
 
 from bayesdag.errors import InputError
+from bayesdag.late_imports import late
 from bayesdag.types import Array, Graph, Graphs, Potentials
+
+if TYPE_CHECKING:
+    import jax
+    import jax.numpy as jnp
+else:
+    jax, jnp = late("jax"), late("jax.numpy")
 
 
 def rank_matrix(potentials: Potentials) -> Float[Array, "d d"]:

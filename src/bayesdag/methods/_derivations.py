@@ -13,7 +13,6 @@ elsewhere: whatever passes through one of them then seems to come from further a
 import dataclasses
 from typing import NamedTuple
 
-import jax
 import numpy as np
 
 from bayesdag import plugins
@@ -23,6 +22,7 @@ from bayesdag.errors import InputError, KnowledgeError
 from bayesdag.graphs import ancestors, find_cycle
 from bayesdag.knowledge import Constraints
 from bayesdag.posterior import Posterior, diagnostics, merge
+from bayesdag.random import split
 from bayesdag.runs.checkpoint import recorder_of
 from bayesdag.types import ExactDependence, Key, Method, Monitor, PlainData
 
@@ -49,7 +49,7 @@ def fit(
         return dataclasses.replace(result, provenance=_words(data, [result], []))
     cases = _cases(data, knowledge)
     found, recorder = [], recorder_of(monitor)
-    for own, case in zip(jax.random.split(key, len(cases)), cases, strict=True):
+    for own, case in zip(split(key, len(cases)), cases, strict=True):
         recorder.report(f"if {case.words}")
         scope = recorder.child(case.words)  # the state of one case is not that of the whole run
         found.append(method(own, data, case.constraints, scope))

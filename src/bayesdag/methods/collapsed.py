@@ -29,7 +29,7 @@ from bayesdag.orders.prior import Components
 from bayesdag.orders.search import Found
 from bayesdag.orders.strategies import SearchStrategy
 from bayesdag.posterior import Posterior
-from bayesdag.random import generator
+from bayesdag.random import generator, split
 from bayesdag.runs import loop
 from bayesdag.runs.checkpoint import recorder_of
 from bayesdag.scores import in_words
@@ -53,8 +53,8 @@ from bayesdag.types import (
     kinds_taken,
 )
 
-# Ladders per chain times variables: look-ups are cheap while few replicas share the cache.
-_LADDERS_TIMES_VARIABLES = 320
+# Ladders per chain: with more, arrays outgrow the cache; with fewer, operations are too small.
+_LADDERS = 8
 # Entries of all tables together: twice as many take twice as long to score.
 _TABLE_ENTRIES = 1 << 19
 _GRAPHS_WEIGHED = 200  # draws over which probabilities of functions are averaged
@@ -80,11 +80,10 @@ class Collapsed:
             potentials do. False: each graph once, by re-weighting the draws with the number
             of their orders; refused where too few draws would count.
         num_chains: independent groups of ladders.
-        num_warmup: sweeps before the first draw; a sweep makes one move per variable.
+        num_warmup: sweeps before the first draw; a sweep relocates every variable.
         num_samples: draws per chain.
         thinning: sweeps between two draws of a ladder.
-        num_ladders: ladders per chain, whose draws are put together; 0: by the number of
-            variables.
+        num_ladders: ladders per chain, whose draws are put together; 0: eight.
         num_temperatures: replicas of a ladder; the first is the posterior itself.
         hottest: the highest temperature.
         num_starts: searches: two from afar, all further ones from the best result so far with
@@ -103,9 +102,9 @@ class Collapsed:
     prior: StructurePrior = DensityGrid()
     order_modular: bool = True
     num_chains: int = 4
-    num_warmup: int = 60
+    num_warmup: int = 40
     num_samples: int = 500
-    thinning: int = 2
+    thinning: int = 1
     num_ladders: int = 0
     num_temperatures: int = 8
     hottest: float = 10.0
@@ -224,7 +223,7 @@ class Collapsed:
         """Graphs among the variables alone, and functions of all rows on them."""
         d, score = given.data.num_variables, part.model.score
         graphs = part.drawn.graphs[:, :d, :d]
-        key_functions = jax.random.split(key, 3)[2]
+        key_functions = split(key, 3)[2]
         params = score.draw(key_functions, given.stats, graphs.astype(np.int8))
         recorder = recorder_of(None)
         scores = strategies.strategy_for(score, given.stats, given.knowledge, recorder).scores
@@ -256,7 +255,7 @@ class Collapsed:
     ) -> list[ModelDraws]:
         """Draws under each noise model; later ones start from what the first has found."""
         models = noise_averaging.noise_models(self.score, self.num_samples)
-        keys = [key] if len(models) == 1 else jax.random.split(key, len(models))
+        keys = [key] if len(models) == 1 else split(key, len(models))
         parts: list[ModelDraws] = []
         for number, (own, model) in enumerate(zip(keys, models, strict=True), start=1):
             scope = recorder if len(models) == 1 else recorder.child(f"noise model {number}")
@@ -275,7 +274,7 @@ class Collapsed:
         known: tuple[Found, ...],
     ) -> ModelDraws:
         """Draws under one noise model, from a search of its own or from `known` results."""
-        key_region, key_run, key_functions = jax.random.split(key, 3)
+        key_region, key_run, key_functions = split(key, 3)
         effort, scores = self._effort(data.num_variables, strategy), strategy.scores
         contexts = scores.knowledge.contexts
         prior = self._components(contexts)
@@ -344,11 +343,8 @@ class Collapsed:
         prior = self._components(knowledge.contexts)
         return pipeline.log_score(scores, prior, graph)
 
-    def _ladders(self, d: int) -> int:
-        return self.num_ladders or max(2, _LADDERS_TIMES_VARIABLES // d)
-
     def _effort(self, d: int, strategy: SearchStrategy) -> Effort:
-        ladders = min(self._ladders(d), self.num_samples)
+        ladders = min(self.num_ladders or _LADDERS, self.num_samples)
         num_samples = ceil(self.num_samples / ladders)
         total = self.num_chains * ladders
         return Effort(

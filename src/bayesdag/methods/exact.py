@@ -24,7 +24,7 @@ from bayesdag.graphs.bitsets import members
 from bayesdag.knowledge import Constraints
 from bayesdag.model.priors.density import DensityGrid
 from bayesdag.posterior import Posterior
-from bayesdag.random import generator
+from bayesdag.random import generator, split
 from bayesdag.scores import in_words
 from bayesdag.scores.bge import BGe
 from bayesdag.types import (
@@ -116,7 +116,7 @@ class Exact:
         """Exact marginals, and independent joint draws of graphs and functions."""
         del monitor  # nothing to resume: a second run takes as long as the first
         self._refuse_too_many(data.num_variables)
-        key_graphs, key_functions = jax.random.split(key)
+        key_graphs, key_functions = split(key)
         stats = self.score.prepare(data)
         tables = score_tables(self.score, stats, knowledge)
         mixture = self._mixture(tables, knowledge.contexts)

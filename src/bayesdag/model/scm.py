@@ -7,12 +7,12 @@ see scaled ones. Everything here is for ONE graph with ONE set of parameters
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-import jax
-import jax.numpy as jnp
 from jaxtyping import Bool, Float, Int
 
 from bayesdag.data import Scaling
+from bayesdag.late_imports import late
 from bayesdag.types import (
     Array,
     DiscreteNodes,
@@ -25,6 +25,12 @@ from bayesdag.types import (
     PostNonlinear,
     Rows,
 )
+
+if TYPE_CHECKING:
+    import jax
+    import jax.numpy as jnp
+else:
+    jax, jnp = late("jax"), late("jax.numpy")
 
 GOLDEN, SILVER = 0.6180339887, 0.4142135624  # irrational fractions, to spread noise evenly
 CERTAIN = 1e-6  # probabilities are kept so far from 0 and 1

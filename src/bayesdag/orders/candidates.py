@@ -24,6 +24,8 @@ CERTAIN = 0.999
 UNCERTAIN = 0.99 * CERTAIN
 # Distinct parent sets of a node on which the others are tried.
 MOST_SETS = 40
+# Nats that count of what a variable would add; more is as certain, and would overflow.
+MOST_GAIN = 500.0
 
 
 class Lists(NamedTuple):
@@ -100,20 +102,31 @@ def outside(
     result = Outside(np.zeros((d, d)), np.zeros(d))
     _prefetch(scores, graphs)
     for node in range(d):
-        sets, which, count = np.unique(
-            graphs[:, :, node], axis=0, return_inverse=True, return_counts=True
-        )
+        sets, which, count = _distinct(graphs[:, :, node])
         common = np.argsort(-count, kind="stable")[:MOST_SETS]
-        kept = np.isin(which.reshape(-1), common)
+        kept = np.isin(which, common)
         gain = np.full(sets.shape, -np.inf)
         gain[common] = _gains(scores, penalty, np.full(len(common), node), sets[common])
         gain[:, list(lists.inside(node))] = -np.inf
-        drawn = gain[which.reshape(-1)[kept]]
-        drawn[position[kept] >= position[kept][:, [node]]] = -np.inf
-        result.probability[:, node] = _probability(drawn).mean(axis=0)
-        total = np.logaddexp.reduce(drawn, axis=1)
-        result.log_mass[node] = np.logaddexp(0.0, total).mean()
+        # Few sets are drawn many times: the exponentials are theirs, not those of the draws.
+        before = position[kept] < position[kept][:, [node]]
+        which = which[kept]
+        result.probability[:, node] = (_probability(gain)[which] * before).mean(axis=0)
+        total = (np.exp(np.minimum(gain, MOST_GAIN))[which] * before).sum(axis=1)
+        result.log_mass[node] = np.log1p(total).mean()
     return result
+
+
+def _distinct(
+    sets: Bool[np.ndarray, "s d"],
+) -> tuple[Bool[np.ndarray, "k d"], Int[np.ndarray, " s"], Int[np.ndarray, " k"]]:
+    """Different rows, which of them each row is, and how often each occurs."""
+    packed = np.ascontiguousarray(np.packbits(sets, axis=1))
+    key = packed.view(f"V{packed.shape[1]}").ravel()
+    _, first, which, count = np.unique(
+        key, return_index=True, return_inverse=True, return_counts=True
+    )
+    return sets[first], which.reshape(-1), count
 
 
 def choose(
@@ -156,7 +169,7 @@ def _prefetch(scores: FamilyScores, graphs: Bool[np.ndarray, "s d d"]) -> None:
         return
     sets = []
     for node in range(scores.num_variables):
-        some, count = np.unique(graphs[:, :, node], axis=0, return_counts=True)
+        some, _, count = _distinct(graphs[:, :, node])
         sets.append(some[np.argsort(-count, kind="stable")[:MOST_SETS]])
     nodes = np.repeat(np.arange(scores.num_variables), [len(some) for some in sets])
     scores.prefetch_additions(nodes, np.concatenate(sets))

@@ -15,6 +15,9 @@ from bayesdag.types import Array, ExpensiveScore, ParentSets, Recorder
 
 # Further parents that are tried where a score costs much, those of the largest approximate gain.
 NUM_ADDITIONS = 5
+# Sets that are scored without being remembered, where so many are asked for at once: they are
+# those of a table, which remembers them itself, and remembering takes longer than scoring.
+MANY = 1024
 
 
 @runtime_checkable
@@ -100,8 +103,8 @@ class FamilyScores(Protocol):
 class LocalScores:
     """A cache of scores of (node, parent set) pairs.
 
-    Every pair is handed to the score at most once. Sets that break the knowledge are never
-    handed over: they are -inf.
+    Every pair is handed to the score at most once, those of large tables aside. Sets that break
+    the knowledge are never handed over: they are -inf.
     """
 
     power = 1.0
@@ -112,11 +115,12 @@ class LocalScores:
         self._shortcut = score if isinstance(score, EvidenceOfAdditions) else None
         self.num_variables = len(knowledge.names)
         self._known: list[dict[bytes, float]] = [{} for _ in knowledge.names]
+        self._num_uncached = 0
 
     @property
     def num_computed(self) -> int:
         """Pairs that were handed to the score so far."""
-        return sum(len(known) for known in self._known)
+        return self._num_uncached + sum(len(known) for known in self._known)
 
     def __call__(
         self, nodes: Int[np.ndarray, " m"], parents: ParentSets
@@ -126,6 +130,9 @@ class LocalScores:
 
     def of_node(self, node: int, parents: ParentSets) -> Float[np.ndarray, " m"]:
         """Scores of one node with m parent sets."""
+        if len(parents) >= MANY:
+            self._num_uncached += len(parents)
+            return self._compute(node, parents)
         known = self._known[node]
         keys = _keys(parents)
         fresh = {key: row for row, key in enumerate(keys) if key not in known}

@@ -20,8 +20,8 @@ from bayesdag.orders.prior import Components
 from bayesdag.orders.score_tables import NodeTable
 from bayesdag.orders.search import Found
 from bayesdag.orders.strategies import SearchStrategy
-from bayesdag.random import generator
-from bayesdag.runs import loop
+from bayesdag.random import generator, split
+from bayesdag.runs import host_loop, loop
 from bayesdag.runs.checkpoint import fingerprint
 from bayesdag.types import Array, Key, PlainData, Recorder
 
@@ -116,7 +116,7 @@ def explore(
     Args:
         known_results: what another noise model has found, best first.
     """
-    key_search, key_start, key_rounds = jax.random.split(key, 3)
+    key_search, key_start, key_rounds = split(key, 3)
     rng, scores = generator(key_search), strategy.scores
     revisited = strategy.revisit(prior, known_results) if known_results else None
     found, parents, independent = revisited or strategy.find(rng, prior, effort.num_starts)
@@ -128,7 +128,7 @@ def explore(
     if all_fit:
         probability = np.maximum(probability, ~scores.knowledge.forbidden * 0.5)
     known: dict[tuple, NodeTable] = {}
-    for key_round in jax.random.split(key_rounds, effort.max_rounds):
+    for key_round in split(key_rounds, effort.max_rounds):
         lists, node_tables = _tables(scores, probability, parents.penalty, effort.limits, known)
         components = prior.near(found[0].graph)
         region = Region(
@@ -172,14 +172,14 @@ class _Ended(NamedTuple):
 
 def run(key: Key, region: Region, effort: Effort, recorder: Recorder) -> Sampled:
     """Chains over the tables of a region, and exact draws of the graphs."""
-    key_chains, key_graphs = jax.random.split(key)
+    key_chains, key_graphs = split(key)
     num = effort.schedule.num_samples
     return _with_graphs(key_graphs, region, _chains(key_chains, region, effort, num, recorder))
 
 
 def try_out(key: Key, region: Region, effort: Effort, recorder: Recorder) -> Sampled:
     """Short chains with the compiled code of the long ones; their end is recorded as one."""
-    key_chains, key_graphs = jax.random.split(key)
+    key_chains, key_graphs = split(key)
     num, schedule = effort.num_trial, effort.schedule
     tables = [(table.core, table.uncertain, table.scores) for table in region.node_tables]
     decides = (key, region.components, region.starts, tables, effort.hottest, num)
@@ -193,23 +193,22 @@ def _chains(
 ) -> _Ended:
     """`num` draws of every ladder."""
     table = score_tables.lookup(region.node_tables, *region.components, region.contexts)
-    state = tempering.init(table, region.starts, np.zeros(region.starts.shape[:2], dtype=int))
     beta = tempering.ladders(effort.num_ladders, effort.num_rungs, effort.hottest)
+    context = tempering.TemperingContext(table, beta)
+    state = tempering.init(context, region.starts, np.zeros(region.starts.shape[:2], dtype=int))
     schedule = effort.schedule
-    done = loop.run(
+    done = host_loop.run(
         key,
-        tempering.OrderChains(),
+        tempering.OrderChains(context),
         state,
-        tempering.TemperingContext(table, beta),
         schedule,
         recorder,
         until=schedule.num_warmup + num * schedule.thinning,
     )
-    draws = jax.tree.map(lambda leaf: np.asarray(leaf)[:num].swapaxes(0, 1), done.draws)
-    exchanges = np.asarray(done.state.exchanges).mean(axis=0) / int(done.step)
+    draws = jax.tree.map(lambda leaf: leaf[:num].swapaxes(0, 1), done.draws)
+    exchanges = done.state.exchanges.mean(axis=0) / int(done.step)
     orders, last = (
-        _contexts_first(np.asarray(order), region.contexts)
-        for order in (draws.order, done.state.replicas.order)
+        _contexts_first(order, region.contexts) for order in (draws.order, done.state.orders)
     )
     return _Ended(orders, draws.component, last, exchanges)
 

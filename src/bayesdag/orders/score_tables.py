@@ -18,13 +18,11 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import NamedTuple
 
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Bool, Float, Float32, Int, Int32
+from jaxtyping import Bool, Float, Float32, Int
 
 from bayesdag.graphs.bitsets import log_subset_sum_stages, log_subset_sums
 from bayesdag.orders.local_scores import FamilyScores
-from bayesdag.types import JaxArray
 
 # Log posterior of what cannot be: finite, so that sums of it stay numbers in float32.
 IMPOSSIBLE = -1e30
@@ -33,7 +31,7 @@ OUTSIDE = 100.0
 
 
 class Lookup(NamedTuple):
-    """Everything that the chains need, on the device.
+    """Everything that the chains need.
 
     Attributes:
         values: T_i less its largest value, all nodes end to end, one row per component of
@@ -45,12 +43,12 @@ class Lookup(NamedTuple):
         stride: what variable j adds to the index of node i by preceding it.
     """
 
-    values: Float32[JaxArray, "c t"]
-    weight: Float32[JaxArray, " c"]
-    offset: Int32[JaxArray, " d"]
-    base: Int32[JaxArray, " d"]
-    top: Int32[JaxArray, " d"]
-    stride: Int32[JaxArray, "d d"]
+    values: Float32[np.ndarray, "c t"]
+    weight: Float[np.ndarray, " c"]
+    offset: Int[np.ndarray, " d"]
+    base: Int[np.ndarray, " d"]
+    top: Int[np.ndarray, " d"]
+    stride: Int[np.ndarray, "d d"]
 
 
 @dataclass(frozen=True)
@@ -73,32 +71,36 @@ class NodeTable:
     scores: Float[np.ndarray, "p q"]
     bare: Float[np.ndarray, " q"]
 
-    def weighted(self, penalty: Float[np.ndarray, " d"]) -> Float[np.ndarray, "p q"]:
+    def weighted(self, penalty: Float[np.ndarray, "*c d"]) -> Float[np.ndarray, "*c p q"]:
         """Scores with the log prior of their number of parents."""
         columns = np.bitwise_count(np.arange(self.scores.shape[1]))
         rows = np.array([len(self.core) - len(late) for late in self.late])
-        return self.scores + penalty[rows[:, None] + columns]
+        return self.scores + penalty[..., rows[:, None] + columns]
 
-    def log_sums(self, penalty: Float[np.ndarray, " d"]) -> Float[np.ndarray, "r q"]:
+    def log_sums(self, penalty: Float[np.ndarray, "*c d"]) -> Float[np.ndarray, "*c r q"]:
         """T by row of the index and column, rows outside the table included."""
         sums = log_subset_sums(self.weighted(penalty))
         if not self.core:
             return sums
         # Where a late core member makes the order impossible, so do three of them.
-        forced = not np.isfinite(sums).any(axis=1).all()
-        outside = -np.inf if forced else self._outside(penalty, sums)
-        return np.vstack([sums, np.full((1, sums.shape[1]), outside)])[self.row_of_index()]
+        forced = not np.isfinite(sums).any(axis=-1).all()
+        outside = np.full((*sums.shape[:-2], 1, sums.shape[-1]), -np.inf)
+        if not forced:
+            outside[:] = self._outside(penalty, sums)[..., None, None]
+        return np.concatenate([sums, outside], axis=-2)[..., self.row_of_index(), :]
 
-    def _outside(self, penalty: Float[np.ndarray, " d"], sums: Float[np.ndarray, "p q"]) -> float:
+    def _outside(
+        self, penalty: Float[np.ndarray, "*c d"], sums: Float[np.ndarray, "*c p q"]
+    ) -> Float[np.ndarray, "*c"]:
         """T where three core members or more come later: no more than if all of them did.
 
         Otherwise chains would turn the edges of a node with strong parents round, and the
         other nodes would gain what this one does not seem to lose. One number: an index that
         is cut off has lost its column.
         """
-        alone = self.bare + penalty[np.bitwise_count(np.arange(len(self.bare)))]
-        values = np.concatenate([alone, sums.ravel()])
-        return float(values[np.isfinite(values)].min()) - OUTSIDE
+        alone = self.bare + penalty[..., np.bitwise_count(np.arange(len(self.bare)))]
+        values = np.concatenate([alone, sums.reshape(*sums.shape[:-2], -1)], axis=-1)
+        return np.asarray(np.where(np.isfinite(values), values, np.inf).min(axis=-1) - OUTSIDE)
 
     def dispensable(self, penalty: Float[np.ndarray, " d"], gap: float) -> set[int]:
         """The core member, or the pair, whose absence costs least, if no more than `gap` nats.
@@ -174,11 +176,11 @@ def lookup(
     """
     pieces, offset, d = [], [0], len(tables)
     for table in tables:
-        sums = np.stack([table.log_sums(penalty).ravel() for penalty in penalties])
+        sums = table.log_sums(penalties).reshape(len(penalties), -1)
         # float32 keeps differences well only near zero: take the node's best score out.
-        pieces.append(np.maximum(sums - sums.max(), IMPOSSIBLE))
+        pieces.append(np.maximum(sums - sums.max(), IMPOSSIBLE).astype(np.float32))
         offset.append(offset[-1] + sums.shape[1])
-    stride, base = np.zeros((d, d), dtype=np.int32), np.zeros(d, dtype=np.int32)
+    stride, base = np.zeros((d, d), dtype=np.int64), np.zeros(d, dtype=np.int64)
     for i, table in enumerate(tables):
         width = table.scores.shape[1]
         steps = core_strides(len(table.core)) * width
@@ -187,18 +189,15 @@ def lookup(
         stride[i, list(table.uncertain)] = 1 << np.arange(len(table.uncertain))
     if contexts is not None:
         # Counted as predecessors beforehand: their place in the order then changes nothing.
-        base += stride[:, contexts].sum(axis=1, dtype=np.int32)
+        base += stride[:, contexts].sum(axis=1, dtype=np.int64)
         stride[:, contexts] = 0
-    # Padded to a power of two, so that tables of another round fit the compiled code.
-    room = 1 << max(14, int(offset[-1] - 1).bit_length())
-    values = np.pad(np.concatenate(pieces, axis=1), ((0, 0), (0, room - offset[-1])))
     return Lookup(
-        values=jnp.asarray(values, jnp.float32),
-        weight=jnp.asarray(log_weights - log_weights.max(), jnp.float32),
-        offset=jnp.asarray(offset[:-1], jnp.int32),
-        base=jnp.asarray(base),
-        top=jnp.asarray(np.diff(offset) - 1, jnp.int32),
-        stride=jnp.asarray(stride),
+        values=np.concatenate(pieces, axis=1),
+        weight=log_weights - log_weights.max(),
+        offset=np.array(offset[:-1]),
+        base=base,
+        top=np.diff(offset) - 1,
+        stride=stride,
     )
 
 

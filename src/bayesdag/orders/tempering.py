@@ -8,295 +8,321 @@ states among themselves and with nobody else. The first rung is the posterior it
 
 Moves, each leaving every tempered posterior invariant:
 - *relocate*: one variable is put at a position drawn from its exact conditional
-  distribution, all d positions at the price of three look-ups per node;
-- *swap* two variables and *adjacent* swap: symmetric proposals, Metropolis rule;
+  distribution, at the price of one look-up per variable whose table knows it;
 - a Gibbs step for the component of the prior, and exchanges between neighbouring rungs.
-Which variables a step tries is common to all replicas: it depends on nobody's state, and
-it keeps memory access regular.
+The order in which a sweep visits the variables is common to all replicas: it depends on nobody's
+state, and every array operation then serves all replicas. That is why this is numpy: a compiled
+program would be no faster, and compiling it takes longer than all sweeps.
 """
 
 from dataclasses import dataclass
-from functools import partial
 from typing import NamedTuple
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jax import lax
-from jaxtyping import Float32, Int, Int32
+from jaxtyping import Bool, Float, Float32, Int
 
 from bayesdag.orders.score_tables import Lookup
-from bayesdag.types import Array, JaxArray, Key
-
-# Probabilities of the first two kinds of moves.
-RELOCATE, SWAP = 0.6, 0.1
 
 
 class Replicas(NamedTuple):
-    """State of every replica; leading dimensions (ladder, rung).
+    """State of every replica; the last dimension is (ladder, rung), ladder by ladder.
 
     Attributes:
-        order: variables, sources first.
         position: of each variable in the order.
-        index: where each node stands in its table, before the cut-off.
+        index: where each node stands in the values of the tables, before the cut-off.
+        value: what stands there.
         component: of the structure prior.
         log_prob: log posterior up to a constant, never tempered.
     """
 
-    order: Int32[JaxArray, "*r d"]
-    position: Int32[JaxArray, "*r d"]
-    index: Int32[JaxArray, "*r d"]  # pyright: ignore[reportIncompatibleMethodOverride]
-    component: Int32[JaxArray, "*r"]
-    log_prob: Float32[JaxArray, "*r"]
+    position: Int[np.ndarray, "d r"]
+    index: Int[np.ndarray, "d r"]  # pyright: ignore[reportIncompatibleMethodOverride]
+    value: Float32[np.ndarray, "d r"]
+    component: Int[np.ndarray, " r"]
+    log_prob: Float[np.ndarray, " r"]
 
 
 class TemperingState(NamedTuple):
     """The replicas, and how many exchanges each pair of neighbouring rungs accepted."""
 
     replicas: Replicas
-    exchanges: Float32[JaxArray, "l t-1"]
+    exchanges: Float[np.ndarray, "l pairs"]
+
+    @property
+    def num_rungs(self) -> int:
+        """Replicas of a ladder."""
+        return self.exchanges.shape[1] + 1
+
+    @property
+    def orders(self) -> Int[np.ndarray, "l t d"]:
+        """Variables of every replica, sources first."""
+        order = np.argsort(self.replicas.position, axis=0, kind="stable").T
+        return order.reshape(len(self.exchanges), self.num_rungs, -1)
 
 
 class OrderDraw(NamedTuple):
     """Draws that are kept: the first rung of every ladder."""
 
-    order: Int32[JaxArray, "*s d"]
-    component: Int32[JaxArray, "*s"]
-    log_prob: Float32[JaxArray, "*s"]
+    order: Int[np.ndarray, "*s d"]
+    component: Int[np.ndarray, "*s"]
+    log_prob: Float[np.ndarray, "*s"]
 
 
-class TemperingContext(NamedTuple):
+class Neighbours(NamedTuple):
+    """Variables that the position of one variable matters to, or that matter to its own table.
+
+    Attributes:
+        members: children first.
+        num_children: members whose tables know the variable.
+        child_stride: what it adds to their index by preceding them; a column.
+        own_stride: what each member adds to its own.
+        number: 0, 1, ... of the members; a column.
+        is_cut: whether an index of a child can be beyond its table.
+    """
+
+    members: Int[np.ndarray, " m"]
+    num_children: int
+    child_stride: Int[np.ndarray, "k one"]
+    own_stride: Int[np.ndarray, " m"]
+    number: Int[np.ndarray, "m one"]
+    is_cut: bool
+
+
+class TemperingContext:
     """Inputs of the chains: the tables, and the inverse temperature of every replica."""
 
-    table: Lookup
-    beta: Float32[JaxArray, "l t"]
+    def __init__(self, table: Lookup, beta: Float[np.ndarray, "l t"]) -> None:
+        self.shape, self.beta = beta.shape, beta.reshape(-1).astype(np.float32)
+        self.table = table
+        self.values, self.width = table.values.ravel(), table.values.shape[1]
+        self.end = (table.offset + table.top)[:, None]
+        self.is_cut = (table.base + np.maximum(table.stride, 0).sum(axis=1)) > table.top
+        self.start = table.offset + table.base
+        self.neighbours = [self._neighbours(node) for node in range(len(table.base))]
+
+    def _neighbours(self, node: int) -> Neighbours:
+        stride = self.table.stride
+        children = np.flatnonzero(stride[:, node])
+        others = np.setdiff1d(np.flatnonzero(stride[node]), children)
+        members = np.concatenate([children, others])
+        return Neighbours(
+            members,
+            len(children),
+            stride[children, node][:, None].astype(np.int64),
+            stride[node, members].astype(np.int64),
+            np.arange(len(members), dtype=np.int32)[:, None],
+            bool(self.is_cut[children].any()),
+        )
+
+    def look(
+        self, index: Int[np.ndarray, "k r"], component: Int[np.ndarray, " r"], end: np.ndarray
+    ) -> Float32[np.ndarray, "k r"]:
+        """T at these indices, cut off at `end`."""
+        at = np.minimum(index, end)
+        at += component * self.width
+        return self.values.take(at)
 
 
 @dataclass(frozen=True)
 class OrderChains:
-    """The kernel that `loop` runs; one step is a sweep.
+    """The kernel that the loop on the host runs; one step is a sweep.
 
-    A sweep is d moves, a Gibbs step for the component and one round of exchanges.
+    A sweep relocates every variable once, takes a Gibbs step for the component and one round of
+    exchanges.
     """
 
-    def step(
-        self, key: Key, step: Array, state: TemperingState, context: TemperingContext
-    ) -> tuple[TemperingState, dict]:
-        """All replicas after one more sweep."""
-        del step
-        replicas, accepted = _sweep(key, state.replicas, *context)
-        stats = {"energy": -replicas.log_prob[:, 0]}
-        return TemperingState(replicas, state.exchanges + accepted), stats
+    context: TemperingContext
 
-    def keep(self, key: Key, state: TemperingState, context: TemperingContext) -> OrderDraw:
+    @property
+    def inputs(self) -> tuple[Lookup, Float[np.ndarray, " r"]]:
+        """The tables and the temperatures."""
+        return self.context.table, self.context.beta
+
+    def step(
+        self, rng: np.random.Generator, state: TemperingState
+    ) -> tuple[TemperingState, dict[str, np.ndarray]]:
+        """All replicas after one more sweep; `state` is used up."""
+        replicas, context, d = state.replicas, self.context, len(self.context.start)
+        uniform = rng.random((d + 3, len(context.beta)), dtype=np.float32)
+        for node, own in zip(rng.permutation(d).tolist(), uniform[:d], strict=True):
+            relocate(node, own, replicas, context)
+        replicas = choose_component(uniform[d], replicas, context)
+        replicas, even = exchange(uniform[d + 1], replicas, context, parity=0)
+        replicas, odd = exchange(uniform[d + 2], replicas, context, parity=1)
+        state = TemperingState(replicas, state.exchanges + (even | odd))
+        return state, {"energy": self.energy(state)}
+
+    def keep(self, state: TemperingState) -> OrderDraw:
         """The replicas that sample the posterior itself."""
-        del key, context
-        cold = jax.tree.map(lambda leaf: leaf[:, 0], state.replicas)
-        return OrderDraw(cold.order, cold.component, cold.log_prob)
+        cold = Replicas(*(leaf[..., :: state.num_rungs] for leaf in state.replicas))
+        order = np.argsort(cold.position, axis=0, kind="stable").T
+        return OrderDraw(order, cold.component, cold.log_prob)
+
+    def energy(self, state: TemperingState) -> Float[np.ndarray, " l"]:
+        """Of the first rung of every ladder."""
+        return -state.replicas.log_prob[:: state.num_rungs]
 
 
 def init(
-    table: Lookup, orders: Int[Array, "l t d"], component: Int[Array, "l t"]
+    context: TemperingContext, orders: Int[np.ndarray, "l t d"], component: Int[np.ndarray, "l t"]
 ) -> TemperingState:
     """Replicas that start from the given orders."""
-    replicas = _replicas(table, jnp.asarray(orders, jnp.int32), jnp.asarray(component, jnp.int32))
-    num_ladders, num_rungs = replicas.log_prob.shape
-    return TemperingState(replicas, jnp.zeros((num_ladders, num_rungs - 1), jnp.float32))
+    d, table = orders.shape[-1], context.table
+    flat = component.reshape(-1).astype(np.int64)
+    position = np.argsort(orders.reshape(-1, d), axis=1).T.astype(np.int32)
+    index = np.empty(position.shape, dtype=np.int64)
+    for node, place in enumerate(position):
+        index[node] = context.start[node] + table.stride[node].astype(np.int64) @ (position < place)
+    value = context.look(index, flat, context.end)
+    log_prob = value.sum(axis=0, dtype=float) + table.weight[flat]
+    num_ladders, num_rungs = context.shape
+    replicas = Replicas(position, index, value, flat, log_prob)
+    return TemperingState(replicas, np.zeros((num_ladders, num_rungs - 1)))
 
 
-def ladders(num_ladders: int, num_rungs: int, hottest: float) -> Float32[JaxArray, "l t"]:
+def ladders(num_ladders: int, num_rungs: int, hottest: float) -> Float[np.ndarray, "l t"]:
     """Inverse temperatures from 1 down to 1/hottest, evenly spaced in the logarithm."""
-    one = jnp.geomspace(1.0, 1.0 / hottest, num_rungs, dtype=jnp.float32)
-    return jnp.tile(one[None], (num_ladders, 1))
+    return np.tile(np.geomspace(1.0, 1.0 / hottest, num_rungs), (num_ladders, 1))
 
 
-def _sweep(key: Key, state: Replicas, table: Lookup, beta: JaxArray) -> tuple[Replicas, JaxArray]:
-    d = table.base.shape[0]
-    # All random numbers of a sweep at once: every further call costs time to compile.
-    uniform = jax.random.uniform(key, (3 * d + (d + 3) * beta.size,))
-    common = uniform[: 3 * d].reshape(d, 3)
-    each = uniform[3 * d :].reshape(d + 3, *beta.shape)
+def relocate(
+    node: int, uniform: Float[np.ndarray, " r"], state: Replicas, context: TemperingContext
+) -> None:
+    """Draw the position of `node` given the order of all others, in place.
 
-    def move(state: Replicas, uniform: tuple[JaxArray, JaxArray]) -> tuple[Replicas, None]:
-        return _move(*uniform, state, table, beta), None
-
-    state, _ = lax.scan(move, state, (common, each[:d]))
-    state = _all_replicas(_choose_component, each[d], state, table, beta)
-    state, even = _exchange(each[d + 1], state, beta, parity=0)
-    state, odd = _exchange(each[d + 2], state, beta, parity=1)
-    return state, (even | odd).astype(jnp.float32)
-
-
-def _move(common: JaxArray, each: JaxArray, state: Replicas, table: Lookup, beta) -> Replicas:
-    d = table.base.shape[0]
-    first = _whole(common[0], d)
-    second = (first + 1 + _whole(common[1], max(d - 1, 1))) % d
-    position = _whole(common[1], max(d - 1, 1))
-    kind = (common[2] > jnp.array([RELOCATE, RELOCATE + SWAP], jnp.float32)).sum()
-    kernels = (
-        partial(_relocate, first),
-        partial(_swap, first, second),
-        partial(_adjacent, position),
-    )
-    branches = [partial(_all_replicas, kernel, each, state, table, beta) for kernel in kernels]
-    return lax.switch(kind, branches)
-
-
-def _whole(uniform: JaxArray, num: int) -> JaxArray:
-    """A whole number below `num` from a number in [0, 1)."""
-    return jnp.minimum((uniform * num).astype(jnp.int32), num - 1)
-
-
-def _all_replicas(kernel, uniform: JaxArray, state: Replicas, table: Lookup, beta) -> Replicas:
-    """One kernel for all replicas, each with its own uniform number."""
-    return jax.vmap(jax.vmap(lambda u, s, b: kernel(u, s, table, b)))(uniform, state, beta)
-
-
-def _earlier(d: int) -> JaxArray:
-    """Multiplying by it sums over the first 0, 1, ... d entries.
-
-    As a matrix product this is faster than a cumulative sum for all d that tables allow.
+    Between two neighbours its position changes nothing, so the conditional distribution is that
+    of the gap between neighbours, each weighed by the number of positions in it.
     """
-    return jnp.triu(jnp.ones((d, d + 1), jnp.float32), 1)
+    near, position = context.neighbours[node], state.position
+    now = position[node]
+    rest = position - (position > now)  # positions among the others
+    place = rest[near.members]
+    children = near.members[: near.num_children]
+    precedes = place[: near.num_children] >= now
+    other, other_value, loss = _other_side(near, children, precedes, state, context)
+    bounds, before, total = _sorted_sums(near, place, loss, len(position) - 1)
+    own_index = before + context.start[node]
+    own_value = context.look(own_index, state.component, context.end[node])
+    total += own_value
+    total *= context.beta
+    which, slot = _draw_gap(uniform, total, bounds)
+    np.add(rest, rest >= slot, out=position)
+    position[node] = slot
+    flipped = precedes != (place[: near.num_children] >= slot)
+    _replace_where(state.index, children, flipped, other)
+    _replace_where(state.value, children, flipped, other_value)
+    each = np.arange(len(slot))
+    state.index[node], state.value[node] = own_index[which, each], own_value[which, each]
 
 
-def _look(table: Lookup, component: JaxArray, index: JaxArray) -> JaxArray:
-    """T of every node."""
-    return table.values[component, table.offset + jnp.minimum(index, table.top)]
+def _other_side(
+    near: Neighbours,
+    children: Int[np.ndarray, " k"],
+    precedes: Bool[np.ndarray, "k r"],
+    state: Replicas,
+    context: TemperingContext,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Index and value of the children if the node were on their other side, and the loss.
+
+    The loss is what each child changes by when the node comes after it instead of before.
+    """
+    sign = 2 * precedes.view(np.int8) - 1
+    other = state.index[children] - near.child_stride * sign
+    if near.is_cut:
+        value = context.look(other, state.component, context.end[children])
+    else:
+        value = context.values.take(other + state.component * context.width)
+    return other, value, (value - state.value[children]) * sign
 
 
-def _look_at(table: Lookup, component: JaxArray, nodes: JaxArray, index: JaxArray) -> JaxArray:
-    """T of some nodes, for one index each."""
-    return table.values[component, table.offset[nodes] + jnp.minimum(index, table.top[nodes])]
+def _sorted_sums(
+    near: Neighbours, place: Int[np.ndarray, "m r"], loss: np.ndarray, last: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Bounds of all gaps, and for each gap the own strides and the losses of those before it."""
+    num, num_replicas = place.shape
+    bits = num.bit_length()
+    code = np.sort((place << bits) | near.number, axis=0)
+    bounds = np.empty((num + 2, num_replicas), dtype=place.dtype)
+    bounds[0], bounds[-1] = -1, last
+    np.right_shift(code, bits, out=bounds[1:-1])
+    member = (code & ((1 << bits) - 1)).astype(np.int64)
+    strides = np.zeros((num + 1, num_replicas), dtype=np.int64)
+    near.own_stride.take(member, out=strides[1:], mode="clip")
+    # Each replica has its own column of losses.
+    member *= num_replicas
+    member += np.arange(num_replicas)
+    padded = np.zeros((num, num_replicas), dtype=np.float32)
+    padded[: len(loss)] = loss
+    losses = np.zeros((num + 1, num_replicas), dtype=np.float32)
+    padded.ravel().take(member, out=losses[1:], mode="clip")
+    return bounds, _accumulated(strides), _accumulated(losses)
 
 
-def _categorical(uniform: JaxArray, logits: JaxArray) -> JaxArray:
-    """The draw that one uniform number decides; cheaper than one number per category."""
-    total = jnp.cumsum(jnp.exp(logits - logits.max()))
-    return jnp.minimum((total <= uniform * total[-1]).sum(dtype=jnp.int32), len(logits) - 1)
+def _accumulated(terms: np.ndarray) -> np.ndarray:
+    """Sums over the first rows, in place: row by row this is faster than `cumsum`."""
+    for before, row in zip(terms, terms[1:], strict=False):
+        row += before
+    return terms
 
 
-def _replica(table: Lookup, order: JaxArray, component: JaxArray) -> Replicas:
-    """The replica with this order, from scratch."""
-    position = jnp.argsort(order).astype(jnp.int32)
-    earlier = position[None, :] < position[:, None]
-    index = table.base + jnp.where(earlier, table.stride, 0).sum(axis=1, dtype=jnp.int32)
-    log_prob = _look(table, component, index).sum() + table.weight[component]
-    return Replicas(order, position, index, component, log_prob)
+def _draw_gap(
+    uniform: Float32[np.ndarray, " r"],
+    logits: np.ndarray,
+    bounds: Int[np.ndarray, "gaps_and_one r"],
+) -> tuple[Int[np.ndarray, " r"], Int[np.ndarray, " r"]]:
+    """A gap, and a position in it; one uniform number decides both."""
+    room = bounds[1:] - bounds[:-1]
+    logits -= logits.max(axis=0)
+    weight = np.exp(logits, out=logits)
+    weight *= room
+    each = np.arange(len(uniform))
+    total = _accumulated(weight.copy())
+    wanted = uniform * total[-1]
+    which = (total[:-1] <= wanted).sum(axis=0)
+    num = room[which, each]
+    share = 1 - (total[which, each] - wanted) / weight[which, each]
+    inside = np.minimum(np.maximum(share * num, 0).astype(num.dtype), num - 1)
+    return which, bounds[which, each] + 1 + inside
 
 
-_replicas = jax.jit(jax.vmap(jax.vmap(_replica, (None, 0, 0)), (None, 0, 0)))
+def _replace_where(
+    array: np.ndarray, rows: Int[np.ndarray, " k"], where: np.ndarray, by: np.ndarray
+) -> None:
+    some = array[rows]
+    np.copyto(some, by, where=where)
+    array[rows] = some
 
 
-def _relocate(
-    node: JaxArray, uniform: JaxArray, state: Replicas, table: Lookup, beta: JaxArray
+def choose_component(
+    uniform: Float[np.ndarray, " r"], state: Replicas, context: TemperingContext
 ) -> Replicas:
-    """Draw the position of `node` given the order of all others."""
-    slot = jnp.arange(table.base.shape[0])
-    now, position = state.position[node], state.position
-    step = table.stride[:, node]
-    bare = state.index - jnp.where(position > now, step, 0)
-    behind = _look(table, state.component, bare + step)
-    # What each other node loses when `node` comes after it.
-    loss = jnp.where(slot == node, 0.0, _look(table, state.component, bare) - behind)
-    # Sums over the first 0, 1, ... d variables; at slot `now` stands `node`, with a zero.
-    ahead = jnp.matmul(loss[state.order], _earlier(len(slot)), precision=lax.Precision.HIGHEST)
-    ahead = jnp.where(slot <= now, ahead[:-1], ahead[1:])
-    # Indices may exceed what float32 can count, so they are summed as whole numbers.
-    seen = table.stride[node, state.order]
-    with_me = jnp.cumsum(seen)
-    own_index = table.base[node] + jnp.where(slot <= now, with_me - seen, with_me)
-    at = table.offset[node] + jnp.minimum(own_index, table.top[node])
-    total = table.values[state.component, at] + ahead
-    new = _categorical(uniform, beta * total)
-    everyone = jnp.where(slot == node, 0.0, behind).sum() + table.weight[state.component]
-    # Those between the old and the new position step aside by one.
-    aside = ((position >= new) & (position < now)).astype(jnp.int32)
-    up = ((position <= new) & (position > now)).astype(jnp.int32)
-    index = state.index + (aside - up) * step
-    between = jnp.where(slot > new, jnp.roll(state.order, 1), jnp.roll(state.order, -1))
-    outside = (slot < jnp.minimum(now, new)) | (slot > jnp.maximum(now, new))
-    return Replicas(
-        order=jnp.where(slot == new, node, jnp.where(outside, state.order, between)),
-        position=jnp.where(slot == node, new, position + aside - up),
-        index=jnp.where(slot == node, own_index[new], index),
-        component=state.component,
-        log_prob=total[new] + everyone,
-    )
-
-
-def _swap(
-    first: JaxArray, second: JaxArray, uniform: JaxArray, state: Replicas, table: Lookup, beta
-) -> Replicas:
-    """Try to exchange the positions of two variables; those in between see the other one."""
-    node, order, position = jnp.arange(len(state.order)), state.order, state.position
-    ahead, behind = position[first], position[second]
-    side = jnp.where(ahead < behind, 1, -1)
-    between = (position - ahead) * (position - behind) < 0
-    is_first, is_second = node == first, node == second
-    # Each of the two gains or loses the other and all in between as predecessors.
-    of_first = jnp.where(between | is_second, table.stride[first], 0).sum(dtype=jnp.int32)
-    of_second = jnp.where(between | is_first, table.stride[second], 0).sum(dtype=jnp.int32)
-    change = jnp.where(between, table.stride[:, second] - table.stride[:, first], 0)
-    change = jnp.where(is_first, of_first, jnp.where(is_second, -of_second, change))
-    index = state.index + side * change
-    proposal = Replicas(
-        order=jnp.where(order == first, second, jnp.where(order == second, first, order)),
-        position=jnp.where(is_first, behind, jnp.where(is_second, ahead, position)),
-        index=index,
-        component=state.component,
-        log_prob=_look(table, state.component, index).sum() + table.weight[state.component],
-    )
-    return _metropolis(uniform, state, proposal, beta)
-
-
-def _adjacent(
-    slot: JaxArray, uniform: JaxArray, state: Replicas, table: Lookup, beta: JaxArray
-) -> Replicas:
-    """Try to exchange the variable at position `slot` with the next one: two nodes change."""
-    pair = jnp.stack([state.order[slot], state.order[slot + 1]])
-    change = jnp.stack([table.stride[pair[0], pair[1]], -table.stride[pair[1], pair[0]]])
-    now = state.index[pair]
-    new, old = (_look_at(table, state.component, pair, at) for at in (now + change, now))
-    node = jnp.arange(table.base.shape[0])
-    is_first, is_second = ((node == which).astype(jnp.int32) for which in pair)
-    proposal = Replicas(
-        order=jnp.where(node == slot, pair[1], jnp.where(node == slot + 1, pair[0], state.order)),
-        position=state.position + is_first - is_second,
-        index=state.index + is_first * change[0] + is_second * change[1],
-        component=state.component,
-        log_prob=state.log_prob + (new - old).sum(),
-    )
-    return _metropolis(uniform, state, proposal, beta)
-
-
-def _metropolis(uniform: JaxArray, state: Replicas, proposal: Replicas, beta) -> Replicas:
-    """The proposal or the old state; the proposal distribution is symmetric."""
-    accept = jnp.log(uniform) < beta * (proposal.log_prob - state.log_prob)
-    return jax.tree.map(lambda new, old: jnp.where(accept, new, old), proposal, state)
-
-
-def _choose_component(uniform: JaxArray, state: Replicas, table: Lookup, beta) -> Replicas:
     """Draw the component of the structure prior given the order."""
-    at = table.offset + jnp.minimum(state.index, table.top)
-    log_prob = table.values[:, at].sum(axis=1) + table.weight
-    component = _categorical(uniform, beta * log_prob)
-    return state._replace(component=component, log_prob=log_prob[component])
+    at, weight = np.minimum(state.index, context.end), context.table.weight
+    log_prob = np.stack([row.take(at).sum(axis=0, dtype=float) for row in context.table.values])
+    log_prob += weight[:, None]
+    logits = context.beta * log_prob
+    total = np.cumsum(np.exp(logits - logits.max(axis=0)), axis=0)
+    component = (total[:-1] <= uniform * total[-1]).sum(axis=0)
+    value = context.values.take(at + component * context.width)
+    chosen = log_prob[component, np.arange(len(component))]
+    return state._replace(value=value, component=component, log_prob=chosen)
 
 
-def _exchange(
-    uniform: JaxArray, state: Replicas, beta: JaxArray, parity: int
-) -> tuple[Replicas, JaxArray]:
+def exchange(
+    uniform: Float[np.ndarray, " r"], state: Replicas, context: TemperingContext, parity: int
+) -> tuple[Replicas, Bool[np.ndarray, "l pairs"]]:
     """Exchange states between rungs 0-1, 2-3, ... or, with parity 1, 1-2, 3-4, ..."""
-    num_rungs = beta.shape[1]
+    num_ladders, num_rungs = context.shape
     rung = np.arange(num_rungs)
     partner = np.where((rung - parity) % 2 == 0, rung + 1, rung - 1)
     partner = np.where((partner < 0) | (partner >= num_rungs), rung, partner)
-    gain = (beta - beta[:, partner]) * (state.log_prob[:, partner] - state.log_prob)
+    beta, log_prob = (x.reshape(context.shape) for x in (context.beta, state.log_prob))
+    gain = (beta - beta[:, partner]) * (log_prob[:, partner] - log_prob)
     # Both members of a pair must see the same random number.
-    shared = uniform[:, np.minimum(rung, partner)]
-    accept = (jnp.log(shared) < gain) & (partner != rung)[None, :]
-    source = jnp.where(accept, partner[None, :], rung[None, :])
-    take = jax.vmap(lambda leaf, which: leaf[which])
-    exchanged = jax.tree.map(lambda leaf: take(leaf, source), state)
-    return exchanged, accept[:, :-1] & (rung[:-1] % 2 == parity)[None, :]
+    shared = uniform.reshape(context.shape)[:, np.minimum(rung, partner)]
+    accept = (np.log(shared) < gain) & (partner != rung)
+    first = num_rungs * np.arange(num_ladders)[:, None]
+    source = (first + np.where(accept, partner, rung)).ravel()
+    return Replicas(*(leaf[..., source] for leaf in state)), (
+        accept[:, :-1] & (rung[:-1] % 2 == parity)
+    )

@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float
-from scipy.special import fdtri, stdtrit  # pyright: ignore[reportMissingTypeStubs]
 
 from bayesdag.posterior import estimates, mixing
+from bayesdag.posterior.libraries import special
 from bayesdag.types import Weights
 
 RHAT_LIMIT = 1.05
@@ -99,7 +99,7 @@ def _limit(num_chains: int, num_draws: int, num_compared: int) -> float:
     if num_compared == 0 or half < 2:
         return RHAT_LIMIT
     groups = 2 * num_chains
-    ratio = fdtri(groups - 1, groups * (half - 1), 1 - 0.01 / num_compared)
+    ratio = special.fdtri(groups - 1, groups * (half - 1), 1 - 0.01 / num_compared)
     return max(RHAT_LIMIT, float(np.sqrt(1 + (ratio - 1) / half)))
 
 
@@ -127,7 +127,9 @@ def outliers(
     difference = probability[:, suspects] - others[:, suspects]
     errors = np.abs(difference) / np.sqrt(variance + of_others)
     degrees = np.maximum(size.sum(axis=0) / 4 - 1, 1.0)
-    limit = np.maximum(STANDARD_ERRORS, -stdtrit(degrees, 0.005 / (num_chains * len(names))))
+    limit = np.maximum(
+        STANDARD_ERRORS, -special.stdtrit(degrees, 0.005 / (num_chains * len(names)))
+    )
     counts = (errors > limit[None, :]) & (np.abs(difference) > APART) & (size >= FEWEST_EFFECTIVE)
     found = [
         Outlier(

@@ -5,16 +5,23 @@ variable would be explained less well, and n rows would lose log likelihood.
 """
 
 from functools import partial
+from typing import TYPE_CHECKING
 
-import jax
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from bayesdag.late_imports import late
 from bayesdag.model.scm import SCM
+from bayesdag.posterior import linear_gaussian
 from bayesdag.posterior.libraries import compiled, jnp, lax
-from bayesdag.posterior.simulation import Ensemble
+from bayesdag.posterior.simulation import Ensemble, Held
 from bayesdag.random import generator
 from bayesdag.types import Array, Facts, Key, Params
+
+if TYPE_CHECKING:
+    import jax
+else:
+    jax = late("jax")
 
 NUM_DRAWS = 8
 NUM_ROWS = 256
@@ -34,12 +41,15 @@ def matrix(
     if len(edges):
         used = [summary["num_rows"] - summary["columns"][name]["num_set"] for name in names]
         rows = np.array(used, dtype=float)[edges[:, 1]]
-        found[tuple(edges.T)] = lost_log_likelihood(jax.random.key(0), ensemble, edges, rows)
+        # Without a key where nothing is random: making one takes JAX.
+        closed = linear_gaussian.applies(ensemble.model) and not ensemble.contexts
+        key = None if closed else jax.random.key(0)
+        found[tuple(edges.T)] = lost_log_likelihood(key, ensemble, edges, rows)
     return found
 
 
 def lost_log_likelihood(
-    key: Key,
+    key: Key | None,
     ensemble: Ensemble,
     edges: Int[np.ndarray, "e 2"],
     num_rows: Float[np.ndarray, " e"],
@@ -48,25 +58,37 @@ def lost_log_likelihood(
 
     n/2 log(1 + Var(f(x) - f(x̂)) / Var(noise)), where x̂ has, in place of the cause, what the
     other parents predict of it linearly. For linear functions and Gaussian noise this is the log
-    likelihood ratio; for others an approximation. The mean over a few draws that have the edge.
+    likelihood ratio, in closed form; for others an approximation. The mean over a few draws that
+    have the edge.
 
     Args:
+        key: None where the model is linear and Gaussian and has no contexts.
         edges: (cause, effect) of edges that some draws have.
         num_rows: rows in which nobody set the effect, for each edge.
     """
     weights = ensemble.weights.reshape(-1)
     some = np.argsort(-weights, kind="stable")[:NUM_DRAWS]
-    keys = jax.random.split(key, len(some))
-    held = ensemble.context_rows(generator(key), NUM_ROWS)
-    nothing = np.zeros(len(ensemble.names), dtype=bool)
-    contexts = held or (nothing, np.zeros((NUM_ROWS, len(nothing)), dtype=np.float32))
-    ratios = _variance_ratios(
-        keys, *ensemble.take(some), model=ensemble.engine, edges=edges, contexts=contexts
-    )
+    held = None if key is None else ensemble.context_rows(generator(key), NUM_ROWS)
+    if key is None or linear_gaussian.applies(ensemble.model):
+        ratios = linear_gaussian.variance_ratios(*ensemble.take(some), edges, held)
+    else:
+        ratios = _simulated_ratios(key, ensemble, some, edges, held)
     has = ensemble.flat_graphs[some][:, edges[:, 0], edges[:, 1]] != 0
     lost = 0.5 * num_rows * np.log1p(np.asarray(ratios, dtype=float))
     total, seen = np.where(has, lost, 0.0).sum(axis=0), has.sum(axis=0)
     return np.where(seen > 0, total / np.maximum(seen, 1), np.nan)
+
+
+def _simulated_ratios(
+    key: Key, ensemble: Ensemble, some: Int[np.ndarray, " s"], edges: np.ndarray, held: Held
+) -> Float[Array, "s e"]:
+    """The same by simulation, for functions and noise of any kind."""
+    nothing = np.zeros(len(ensemble.names), dtype=bool)
+    contexts = held or (nothing, np.zeros((NUM_ROWS, len(nothing)), dtype=np.float32))
+    keys = jax.random.split(key, len(some))
+    return _variance_ratios(
+        keys, *ensemble.take(some), model=ensemble.engine, edges=edges, contexts=contexts
+    )
 
 
 @compiled("model")

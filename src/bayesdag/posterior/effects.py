@@ -8,15 +8,15 @@ original units of the data.
 import warnings
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import jax
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from bayesdag import graphs as graph_facts
 from bayesdag.data import tables
 from bayesdag.errors import BayesdagWarning, InputError
+from bayesdag.late_imports import late
 from bayesdag.posterior import column_names
 from bayesdag.posterior import simulation as many
 from bayesdag.posterior.arguments import check_count, check_reach
@@ -27,6 +27,11 @@ from bayesdag.posterior.libraries import DataFrame, data_frame
 from bayesdag.posterior.simulation import Ensemble
 from bayesdag.random import generator, key_of
 from bayesdag.types import Draws, Key
+
+if TYPE_CHECKING:
+    import jax
+else:
+    jax = late("jax")
 
 Numbers = Mapping[str, float | int]
 FEW_ROWS = 50

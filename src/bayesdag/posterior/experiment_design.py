@@ -9,13 +9,14 @@ fall in variance of an effect. Bounds from both sides say how far the draws can 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
-import jax
 import numpy as np
 from jaxtyping import Bool, Float, Int, Shaped
 
 from bayesdag import graphs as graph_facts
 from bayesdag.errors import BayesdagWarning, InputError
+from bayesdag.late_imports import late
 from bayesdag.model.scm import SCM
 from bayesdag.posterior import column_names, estimates, information_gain
 from bayesdag.posterior import simulation as many
@@ -33,6 +34,11 @@ from bayesdag.posterior.libraries import (
 )
 from bayesdag.posterior.simulation import Ensemble
 from bayesdag.types import Array, Key, Params
+
+if TYPE_CHECKING:
+    import jax
+else:
+    jax = late("jax")
 
 About = Effect | Sequence[str] | None
 Levels = Mapping[str, Sequence[float | int]]

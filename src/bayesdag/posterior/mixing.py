@@ -8,7 +8,8 @@ probabilities can be printed before ArviZ would have been imported.
 
 import numpy as np
 from jaxtyping import Float
-from scipy.special import ndtri  # pyright: ignore[reportMissingTypeStubs]
+
+from bayesdag.posterior.libraries import special
 
 Chains = Float[np.ndarray, "chain draw k"]
 _TOGETHER = 1 << 21  # numbers whose spectra are held at once
@@ -48,7 +49,7 @@ def _normal_scores(values: Float[np.ndarray, "chain draw"]) -> Float[np.ndarray,
     _, place, count = np.unique(values, return_inverse=True, return_counts=True)
     last = np.cumsum(count)
     rank = (last - 0.5 * (count - 1))[place.reshape(values.shape)]
-    return np.asarray(ndtri((rank - 0.375) / (values.size + 0.25)), dtype=float)
+    return np.asarray(special.ndtri((rank - 0.375) / (values.size + 0.25)), dtype=float)
 
 
 def _sizes(halves: Chains) -> Float[np.ndarray, " k"]:

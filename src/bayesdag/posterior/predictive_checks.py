@@ -8,24 +8,29 @@ noise are of the wrong kind, an edge is missing or reversed, or a cause is hidde
 
 from dataclasses import replace
 from functools import partial
+from typing import TYPE_CHECKING
 
-import jax
 import numpy as np
 from jaxtyping import Bool, Float, Int, Int8
-from scipy.special import ndtri  # pyright: ignore[reportMissingTypeStubs]
 
 from bayesdag import graphs as graph_facts
 from bayesdag.data import Dataset
 from bayesdag.errors import InputError
+from bayesdag.late_imports import late
 from bayesdag.model.noises.gaussian import Gaussian
 from bayesdag.model.scm import SCM
-from bayesdag.posterior import misfit, serial_dependence
+from bayesdag.posterior import linear_gaussian, misfit, serial_dependence
 from bayesdag.posterior import simulation as many
 from bayesdag.posterior.check_result import FEWEST_ROWS, Check, VariableCheck
-from bayesdag.posterior.libraries import compiled, jnp, lax
+from bayesdag.posterior.libraries import compiled, jnp, lax, special
 from bayesdag.posterior.simulation import Ensemble
 from bayesdag.random import generator
 from bayesdag.types import Array, Facts, Heteroscedastic, Key, Params
+
+if TYPE_CHECKING:
+    import jax
+else:
+    jax = late("jax")
 
 NUM_DRAWS = (10, 50)  # fewest and most
 LEAST_ROWS, MOST_ROWS = 300, 1000
@@ -170,7 +175,7 @@ def _check_variable(
 
 def _normal_moments(u: Float[np.ndarray, "s n"]) -> tuple[float, ...]:
     """Moments of normal scores, averaged over a few draws."""
-    z = ndtri(u[: NUM_DRAWS[0]].astype(float))
+    z = special.ndtri(u[: NUM_DRAWS[0]].astype(float))
     centred = z - z.mean(axis=1, keepdims=True)
     spread = np.maximum(centred.std(axis=1), SAFE)
     standard = centred / spread[:, None]
@@ -190,11 +195,14 @@ def _uniforms(
     model: SCM, params: Params, graphs: np.ndarray, x: Float[np.ndarray, "n d"]
 ) -> Float[np.ndarray, "s n d"]:
     """Probability of a smaller residual, per draw, row and variable."""
-    # Copies fill the rows up to a power of two, so that few shapes are ever compiled.
-    padded = 1 << max(6, (len(x) - 1).bit_length())
-    filled = x[np.minimum(np.arange(padded), len(x) - 1)].astype(np.float32)
-    run = partial(_probability_transform, model=model, x=filled)
-    u = many.map_chunks(run, (params, graphs), padded)[:, : len(x)]
+    if linear_gaussian.applies(model):
+        u = linear_gaussian.probability_transform(params, graphs, x).astype(np.float32)
+    else:
+        # Copies fill the rows up to a power of two, so that few shapes are ever compiled.
+        padded = 1 << max(6, (len(x) - 1).bit_length())
+        filled = x[np.minimum(np.arange(padded), len(x) - 1)].astype(np.float32)
+        run = partial(_probability_transform, model=model, x=filled)
+        u = many.map_chunks(run, (params, graphs), padded)[:, : len(x)]
     return np.clip(np.nan_to_num(u, nan=0.0), SAFE, np.float32(1 - SAFE))
 
 

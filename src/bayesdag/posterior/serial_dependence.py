@@ -9,7 +9,8 @@ its noise does not. A table that is sorted by a variable says nothing of time: i
 
 import numpy as np
 from jaxtyping import Bool, Float
-from scipy.special import ndtri  # pyright: ignore[reportMissingTypeStubs]
+
+from bayesdag.posterior.libraries import special
 
 MATTERS = 1.2  # rows per independent row, below which nothing is said
 _MOST_LAGS = 100
@@ -30,7 +31,7 @@ def rows_per_independent_row(
     _, n, d = u.shape
     if d < 2 or n < 3:
         return 1.0
-    z = np.where(observed, ndtri(u), 0.0)
+    z = np.where(observed, special.ndtri(u), 0.0)
     z = np.where(observed, z - z.mean(axis=1, keepdims=True), 0.0)
     size = 1 << (2 * n - 1).bit_length()
     power = np.abs(np.fft.rfft(z, size, axis=1)) ** 2

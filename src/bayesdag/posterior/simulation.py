@@ -7,19 +7,24 @@ on a column of years would otherwise be lost in rounding.
 import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import jax
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from bayesdag.data import Scaling
+from bayesdag.late_imports import late
 from bayesdag.model.mechanisms.linear import Linear
 from bayesdag.model.scm import SCM
 from bayesdag.posterior.contexts import Contexts
 from bayesdag.posterior.estimates import kish_ess
 from bayesdag.posterior.libraries import compiled, jnp, lax, map_leaves
-from bayesdag.types import Array, Draws, Key, Params, Weights
+from bayesdag.types import Array, Draws, JaxArray, Key, Params, Weights
+
+if TYPE_CHECKING:
+    import jax
+else:
+    jax = late("jax")
 
 DRAWS_A_PIECE = 128
 ROWS_A_PIECE = 16_384  # rows times draws
@@ -186,15 +191,15 @@ def _units(
 
 
 def _noise_of(
-    key: Key, model: SCM, noise: Params, nodes: Int[Array, " k"], residuals: jax.Array
-) -> jax.Array:
+    key: Key, model: SCM, noise: Params, nodes: Int[Array, " k"], residuals: JaxArray
+) -> JaxArray:
     """Noise of the listed nodes (-1: none); `residuals` as they are for the others.
 
     Drawing noise is most of the work, and an effect needs that of few nodes.
     """
     listed_first = jnp.sort(nodes, descending=True)
 
-    def visit(k: Array, found: jax.Array) -> jax.Array:
+    def visit(k: Array, found: JaxArray) -> JaxArray:
         i = listed_first[k]
         own = map_leaves(lambda leaf: jnp.asarray(leaf)[i][None], noise)
         drawn = model.noise.sample(own, jax.random.fold_in(key, i), (len(found), 1))

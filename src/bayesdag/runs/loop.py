@@ -116,9 +116,9 @@ def run(
         progress = advance(
             key, kernel, progress, context, schedule.num_warmup, schedule.thinning, stop
         )
-        _refuse_broken(progress)
-        recorder.chunk(stop, total, progress, _summary(progress.stats))
-        length = _next_length(stop - done, time.monotonic() - started)
+        refuse_broken(progress)
+        recorder.chunk(stop, total, progress, summary(progress.stats))
+        length = next_length(stop - done, time.monotonic() - started)
     return progress
 
 
@@ -186,7 +186,7 @@ def _keys(key: Key | Keys, step: Array) -> tuple[Key | Keys, Key | Keys]:
     return pairs[:, 0], pairs[:, 1]
 
 
-def _refuse_broken(progress: RunState) -> None:
+def refuse_broken(progress: RunState) -> None:
     """Raise where an energy is not finite; the last checkpoint is from before that."""
     broken = np.asarray(progress.broken)
     if (broken < 0).all():
@@ -200,11 +200,12 @@ def _refuse_broken(progress: RunState) -> None:
     )
 
 
-def _summary(stats: dict[str, Array]) -> dict[str, float]:
+def summary(stats: dict[str, Array]) -> dict[str, float]:
+    """Mean of each statistic over the chains."""
     return {name: float(np.mean(value)) for name, value in stats.items()}
 
 
-def _next_length(length: int, seconds: float) -> int:
+def next_length(length: int, seconds: float) -> int:
     """Steps that take about two seconds; at most four times as many as before."""
     wanted = int(length * _SECONDS_PER_CHUNK / max(seconds, 1e-3))
     return max(1, min(wanted, 4 * length))

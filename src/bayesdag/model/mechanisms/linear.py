@@ -1,11 +1,16 @@
 """Linear mechanisms: each variable is a weighted sum of its parents."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-import jax
-import jax.numpy as jnp
-
+from bayesdag.late_imports import late
 from bayesdag.types import Array, Graph, Key, Params, Rows
+
+if TYPE_CHECKING:
+    import jax
+    import jax.numpy as jnp
+else:
+    jax, jnp = late("jax"), late("jax.numpy")
 
 
 @dataclass(frozen=True)

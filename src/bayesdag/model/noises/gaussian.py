@@ -1,11 +1,16 @@
 """Gaussian noise with a standard deviation of its own for every variable."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-import jax
-import jax.numpy as jnp
-
+from bayesdag.late_imports import late
 from bayesdag.types import Key, Params, Rows
+
+if TYPE_CHECKING:
+    import jax
+    import jax.numpy as jnp
+else:
+    jax, jnp = late("jax"), late("jax.numpy")
 
 
 @dataclass(frozen=True)
