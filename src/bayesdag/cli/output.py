@@ -30,6 +30,19 @@ def print_table(frame: "pandas.DataFrame", title: str | None = None, digits: str
     print_rows(list(frame.columns), frame.itertuples(index=False), title, digits)
 
 
+def print_columns(
+    columns: Mapping[str, Any], title: str | None = None, digits: str = ".3f"
+) -> None:
+    """A table of columns by name."""
+    values = [plain_column(column) for column in columns.values()]
+    print_rows(list(columns), zip(*values, strict=True), title, digits)
+
+
+def plain_column(column: Any) -> list[object]:
+    """The values of a column as Python has them."""
+    return column.tolist() if hasattr(column, "tolist") else list(column)
+
+
 def print_rows(
     headings: Sequence[str],
     rows: Iterable[Sequence[object]],

@@ -2,11 +2,9 @@
 
 from typing import TYPE_CHECKING, Any
 
-from bayesdag.cli.output import print_json, print_table, say
+from bayesdag.cli.output import plain_column, print_columns, print_json, print_table, say
 
 if TYPE_CHECKING:
-    import pandas
-
     from bayesdag.posterior import Posterior
     from bayesdag.posterior.check_result import Check
 
@@ -22,14 +20,14 @@ def print_posterior(
     posterior: "Posterior", top: int, as_json: bool, checked: "Check | None" = None
 ) -> None:
     """Print whether the model fits, its edges, and the diagnostics of the chains."""
-    edges = posterior.edge_table(top, with_error=True, with_evidence=True)
+    edges = posterior.edge_columns(top, with_error=True, with_evidence=True)
     found, fit = posterior.diagnostics(), checked or posterior.checked
     described = posterior.describe()
     if posterior.checked is not None:
         described = described[len(posterior.checked.lines()) :]  # said above the edges
     if as_json:
         shown = {
-            "edges": edges.to_dict("records"),
+            "edges": _records(edges),
             "num_edges_above_0.95": _num_probable(posterior),
             **_targets(posterior, top),
             "diagnostics": found.summary(),
@@ -44,7 +42,7 @@ def print_posterior(
         table = posterior.environment_targets(with_error=True).head(top)
         print_table(table, title="What environments act on, compared with the reference")
     if found.comparable:
-        print_table(found.table(), title="Do the chains agree?")
+        print_columns(found.columns(), title="Do the chains agree?")
     for line in [*described, f"chains: {found.verdict}"]:
         say(line)
     if checked is not None:
@@ -117,16 +115,24 @@ def _of(variable: str | None) -> str:
     return "" if variable is None else f" of {variable}"
 
 
-def _print_edges(posterior: "Posterior", edges: "pandas.DataFrame") -> None:
+def _records(columns: dict[str, Any]) -> list[dict[str, object]]:
+    """Columns as rows with names."""
+    values = [plain_column(column) for column in columns.values()]
+    return [dict(zip(columns, row, strict=True)) for row in zip(*values, strict=True)]
+
+
+def _print_edges(posterior: "Posterior", edges: dict[str, Any]) -> None:
     import numpy as np
 
-    print_table(edges.drop(columns="evidence"), title="Most probable edges")
-    more = _num_probable(posterior) - int(np.sum(edges["probability"].to_numpy() > PROBABLE))
+    shown = {name: column for name, column in edges.items() if name != "evidence"}
+    print_columns(shown, title="Most probable edges")
+    more = _num_probable(posterior) - int(np.sum(edges["probability"] > PROBABLE))
     if more > 0:
         say(f"and {more} more edge{'s' * (more > 1)} above {PROBABLE:.2f} (--top shows more)")
-    if np.isfinite(edges["evidence"].to_numpy()).sum() > 1:
+    if np.isfinite(edges["evidence"]).sum() > 1:
         say(RANKING)
 
 
 def _num_probable(posterior: "Posterior") -> int:
-    return int((posterior.edge_probabilities().to_numpy() > PROBABLE).sum())
+    d = len(posterior.variables)
+    return int((posterior.edge_matrix()[:d, :d] > PROBABLE).sum())

@@ -11,6 +11,7 @@ compared within each member only, since members are meant to differ.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -104,13 +105,15 @@ class Diagnostics(NotebookView):
 
     def table(self, top: int = 12) -> DataFrame:
         """The watched quantities: statistics, then the worst of the rest."""
+        return data_frame(self.columns(top))
+
+    def columns(self, top: int = 12) -> dict[str, list[Any]]:
+        """The columns of `table`, without pandas."""
         first = [q for q in self.quantities if q.kind == "stat" and not self.members]
         rest = sorted((q for q in self.quantities if q not in first), key=_badness)
         shown = [*first, *rest][:top]
         columns = {"quantity": "name", "rhat": "rhat", "ess": "ess", "state": "state"}
-        return data_frame(
-            {title: [getattr(q, field) for q in shown] for title, field in columns.items()}
-        )
+        return {title: [getattr(q, field) for q in shown] for title, field in columns.items()}
 
     def summary(self) -> PlainData:
         """The whole as plain data; numbers that do not exist are None."""

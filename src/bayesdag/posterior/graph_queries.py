@@ -34,7 +34,7 @@ def edge_probabilities(
     return estimates.probability(graphs, weights, with_error)
 
 
-def edge_table(
+def edge_columns(
     graphs: Draws,
     weights: Weights,
     names: Sequence[str],
@@ -44,7 +44,7 @@ def edge_table(
     *,
     variable: str | None = None,
     evidence: Matrix | None = None,
-) -> DataFrame:
+) -> dict[str, np.ndarray]:
     """Ordered pairs with the probability of their edge, the `top` most probable first.
 
     Column `reversed` is the probability of the opposite direction; what is left to one is
@@ -67,7 +67,7 @@ def edge_table(
     table["reversed"] = probability[j, i]
     if evidence is not None:
         table["evidence"] = evidence[i, j]
-    return data_frame(table)
+    return table
 
 
 def ranked_pairs(

@@ -41,7 +41,7 @@ from bayesdag.posterior.effect_result import Counterfactual, Effect
 from bayesdag.posterior.estimates import Estimate
 from bayesdag.posterior.level_codes import LevelCodes, level_codes
 from bayesdag.posterior.levels import usual_levels
-from bayesdag.posterior.libraries import DataFrame, DiGraph
+from bayesdag.posterior.libraries import DataFrame, DiGraph, data_frame
 from bayesdag.posterior.simulation import Ensemble
 from bayesdag.random import key_of
 from bayesdag.types import Draws, Params, PlainData, Weights
@@ -340,15 +340,29 @@ class Posterior(PosteriorViews):
         With evidence, edges of equal probability are ranked by `edge_evidence`. Edges out of
         context variables are in `environment_targets`, and here where `variable` is named.
         """
+        columns = self.edge_columns(top, with_error, variable=variable, with_evidence=with_evidence)
+        return data_frame(columns)
+
+    def edge_columns(
+        self,
+        top: int | None = None,
+        with_error: bool = False,
+        *,
+        variable: str | None = None,
+        with_evidence: bool = False,
+    ) -> dict[str, np.ndarray]:
+        """The columns of `edge_table`, without pandas."""
         if self.contexts and variable is None:
             found = self._edges_among_variables(with_evidence)
             drawn = self.among_variables()
             drawn = (drawn.graphs, drawn.weights, drawn.names, drawn.marginals)
-            return graph_queries.edge_table(*drawn, top, with_error, evidence=found)
+            return graph_queries.edge_columns(*drawn, top, with_error, evidence=found)
         tied = graph_queries.tied_edges(self.edge_matrix())
         drawn = (self.graphs, self.weights, self.names, self.marginals)
         found = edge_evidence.matrix(self._ensemble, tied, self.summary) if with_evidence else None
-        return graph_queries.edge_table(*drawn, top, with_error, variable=variable, evidence=found)
+        return graph_queries.edge_columns(
+            *drawn, top, with_error, variable=variable, evidence=found
+        )
 
     def _edges_among_variables(self, with_evidence: bool) -> np.ndarray | None:
         """Evidence of edges between variables, by the functions of the whole."""

@@ -1,0 +1,45 @@
+"""Commands that print something do not wait for libraries that compute."""
+
+import subprocess
+import sys
+
+import pytest
+
+from tests.posteriors import random_linear
+
+HEAVY = {"jax", "pandas", "scipy.stats", "scipy.sparse", "arviz_stats", "arviz_base", "xarray"}
+PROGRAM = """
+import sys
+from bayesdag.cli import app
+try:
+    app()
+except SystemExit as ended:
+    assert not ended.code, ended.code
+print("modules:", *sys.modules)
+"""
+
+
+def loaded(*arguments: str) -> set[str]:
+    """Modules that a command has imported when it ends."""
+    command = [sys.executable, "-c", PROGRAM, *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return set(done.stdout.rpartition("modules:")[2].split())
+
+
+@pytest.mark.parametrize("options", [(), ("--json",), ("--top", "3")])
+def test_a_linear_result_is_shown_without_jax_and_pandas(options, tmp_path, seed):
+    random_linear(seed, num_chains=4, d=5).save(tmp_path / "result.nc")
+    modules = loaded("show", str(tmp_path / "result.nc"), *options)
+    assert "bayesdag.posterior.posterior" in modules
+    assert not modules & HEAVY
+
+
+@pytest.mark.parametrize("command", ["--help", "methods", "datasets"])
+def test_lists_and_help_need_no_heavy_library(command):
+    assert not loaded(command) & HEAVY
+
+
+def test_columns_are_inspected_without_jax(tmp_path):
+    rows = ["a,b", *(f"{k % 7}.5,{k * k % 11}.25" for k in range(40))]
+    (tmp_path / "table.csv").write_text("\n".join(rows))
+    assert not loaded("inspect", str(tmp_path / "table.csv")) & {"jax", "scipy.stats", "xarray"}
