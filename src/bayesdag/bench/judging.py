@@ -15,6 +15,7 @@ from bayesdag.bench.suite import Measures
 from bayesdag.data import Dataset, read, sortability
 from bayesdag.datasets import Benchmark
 from bayesdag.fitting import with_targets
+from bayesdag.graphs import cpdag
 from bayesdag.knowledge import Constraints
 from bayesdag.methods.exact import Exact
 from bayesdag.posterior import Posterior
@@ -48,6 +49,7 @@ def against_truth(posterior: Posterior, source: Benchmark) -> Measures:
         "varsortability": sortability.varsortability(values, source.graph),
         "r2_sortability": sortability.r2_sortability(values, source.graph),
         **_log_joints(posterior),
+        "best_cpdag_shd": _best_cpdag_shd(posterior, source),
         **_estimate(posterior, source),
     }
     if source.test is not None and source.test.names == posterior.names:
@@ -222,6 +224,14 @@ def _log_joints(posterior: Posterior) -> dict[str, float]:
     if "effective_masks" in posterior.stats:
         found["effective_masks"] = float(posterior.stats["effective_masks"].mean())
     return found
+
+
+def _best_cpdag_shd(posterior: Posterior, source: Benchmark) -> float:
+    """Distance of the class of the most probable graph that was drawn, as one graph is judged."""
+    best = int(np.argmax(posterior.stats["log_joint"].reshape(-1)))
+    graph = posterior.graphs.reshape(-1, *posterior.graphs.shape[2:])[best]
+    found = graph[_own_columns(posterior, source)] != 0
+    return float(metrics.shd(cpdag(found), cpdag(source.graph)))
 
 
 def _estimate(posterior: Posterior, source: Benchmark) -> dict[str, float]:

@@ -65,6 +65,28 @@ def ges(x: np.ndarray, settings: dict) -> dict:
     return marked(search(x, "local_score_BIC_from_cov", parameters=parameters)["G"].graph)
 
 
+def ges_bdeu(x: np.ndarray, settings: dict) -> dict:
+    """GES of causal-learn with BDeu, for columns of codes."""
+    from causallearn.search.ScoreBased.GES import ges as search
+
+    del settings
+    return marked(search(codes(x), "local_score_BDeu")["G"].graph)
+
+
+def boss_bdeu(x: np.ndarray, settings: dict) -> dict:
+    """BOSS of causal-learn with BDeu, for columns of codes."""
+    from causallearn.search.PermutationBased.BOSS import boss as search
+
+    del settings
+    return marked(search(codes(x), "local_score_BDeu", verbose=False).graph)
+
+
+def codes(x: np.ndarray) -> np.ndarray:
+    """Whole numbers from 0 on, whatever the unit of the columns."""
+    found = [np.unique(np.round(column, 9), return_inverse=True)[1] for column in x.T]
+    return np.stack(found, axis=1)
+
+
 def lingam(x: np.ndarray, settings: dict) -> dict:
     """DirectLiNGAM; its matrix has effects in rows."""
     from lingam import DirectLiNGAM
@@ -166,6 +188,8 @@ PACKAGES = {
     "boss": "causal-learn",
     "grasp": "causal-learn",
     "ges": "causal-learn",
+    "ges_bdeu": "causal-learn",
+    "boss_bdeu": "causal-learn",
     "lingam": "lingam",
     "dagma": "dagma",
     "notears_mlp": "gcastle",
@@ -179,6 +203,8 @@ MODULES = {
     "boss": "causallearn.search.PermutationBased.BOSS",
     "grasp": "causallearn.search.PermutationBased.GRaSP",
     "ges": "causallearn.search.ScoreBased.GES",
+    "ges_bdeu": "causallearn.search.ScoreBased.GES",
+    "boss_bdeu": "causallearn.search.PermutationBased.BOSS",
     "lingam": "lingam",
     "dagma": "dagma.nonlinear",
     "notears_mlp": "castle.algorithms",
@@ -191,6 +217,8 @@ PROGRAMS = {
     "boss": boss,
     "grasp": grasp,
     "ges": ges,
+    "ges_bdeu": ges_bdeu,
+    "boss_bdeu": boss_bdeu,
     "lingam": lingam,
     "dagma": dagma,
     "notears_mlp": notears_mlp,
