@@ -319,8 +319,11 @@ class ExpensiveScore(Protocol):
         """Queue all sets with one parent less than these, to be trained again."""
         ...
 
-    def retrain_queued(self, stats: Pytree) -> bool:
-        """Train what is queued; whether any score has changed since the last time."""
+    def retrain_queued(self, stats: Pytree) -> set[tuple[int, int]]:
+        """Train what is queued; the families whose score has changed since the last time.
+
+        A family is a node and its parents, as the bits of a number.
+        """
         ...
 
     def power(self, stats: Pytree) -> float:

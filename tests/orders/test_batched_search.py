@@ -7,6 +7,7 @@ import pytest
 
 from bayesdag import read
 from bayesdag.datasets.synthetic import Synthetic
+from bayesdag.graphs.bitsets import mask_of
 from bayesdag.knowledge import Constraints
 from bayesdag.methods.collapsed import Collapsed
 from bayesdag.methods.exact import Exact
@@ -56,7 +57,7 @@ class Trained:
 
     def retrain_queued(self, stats):
         changed, self.changed = self.changed, False
-        return changed
+        return {(i, mask_of(np.array(p))) for i, p in self.known} if changed else set()
 
     def power(self, stats):
         return 1.0

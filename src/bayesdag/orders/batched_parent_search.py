@@ -6,6 +6,7 @@ for many nodes at once is scored in one batch.
 """
 
 from collections.abc import Generator, Iterable, Iterator
+from math import log
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -20,8 +21,9 @@ Family = tuple[int, int]  # a node and its parents
 NUM_TRIED = 3
 # The same, once for every node when nothing else helps: approximate gains are rough.
 MORE_TRIED = 12
-# Nats of approximate gain below which no extension is tried; noise alone has 3.3 on average.
-LEAST_GAIN = 3.0
+# Nats of approximate gain below which no extension is tried; noise alone has 3.3 on average, and
+# the largest of more variables than these more by the logarithm of their number.
+LEAST_GAIN, FEW_VARIABLES = 3.0, 10
 
 
 class _ScoredSet(NamedTuple):
@@ -73,16 +75,16 @@ class BatchedParentSearch:
         return ends
 
     def refresh(self) -> bool:
-        """Look all values up again if training has changed any; whether it has.
+        """Look values up again that training has changed; whether there are any.
 
         Only here, so that the choices of one round are made on the same values: a round would
         otherwise ask for few scores at a time, over and over.
         """
         changed = self.scores.retrain_queued()
-        if changed:
-            self._choices.clear()
-            self._score(self._stages)
-        return changed
+        nodes = {node for node, _ in changed}
+        self._choices = {task: one for task, one in self._choices.items() if task[0] not in nodes}
+        self._score(family for family in changed if family in self._stages)
+        return bool(changed)
 
     def queue_retraining(self, tasks: Iterable[Family]) -> None:
         """Queue the sets without one of the chosen parents: they may be badly trained."""
@@ -197,7 +199,7 @@ class BatchedParentSearch:
         values = self.scores(nodes, parents) + self.penalty[parents.sum(axis=1)]
         gain = self.scores.approximate_gain(nodes, parents)
         best_first = np.argsort(-gain, axis=1, kind="stable")
-        worth_it = (gain > LEAST_GAIN).sum(axis=1)
+        worth_it = (gain > LEAST_GAIN + max(0.0, log(d / FEW_VARIABLES))).sum(axis=1)
         for family, value, order, count in zip(families, values, best_first, worth_it, strict=True):
             ranked = [1 << j for j in order[:count].tolist()]
             self._stages[family] = _ScoredSet(float(value), ranked)

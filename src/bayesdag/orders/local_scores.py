@@ -249,8 +249,8 @@ class BatchedScores:
         """Queue all sets with one parent less than these, to be trained again."""
         self._score.queue_retraining(self.stats, nodes, parents)
 
-    def retrain_queued(self) -> bool:
-        """Train what is queued; whether any score has changed since the last time."""
+    def retrain_queued(self) -> set[tuple[int, int]]:
+        """Train what is queued; the families whose score has changed since the last time."""
         return self._score.retrain_queued(self.stats)
 
     def of_graphs(self, graphs: Shaped[Array, "s d d"]) -> Float[np.ndarray, "s d"]:

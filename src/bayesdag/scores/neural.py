@@ -21,6 +21,7 @@ from scipy.special import expit, softmax
 
 from bayesdag.data import Dataset
 from bayesdag.errors import InputError
+from bayesdag.graphs.bitsets import members_of
 from bayesdag.model.mechanisms.networks import Networks
 from bayesdag.model.noises.skewed_student_t import SkewedStudentT
 from bayesdag.model.scm import SCM
@@ -223,10 +224,14 @@ class NeuralScore:
             for family in families:
                 stats.cache.queue_smaller(family)
 
-    def retrain_queued(self, stats: NeuralStats) -> bool:
-        """Train what is queued; whether any score has changed since the last time."""
+    def retrain_queued(self, stats: NeuralStats) -> set[Family]:
+        """Train what is queued; the families whose score has changed since the last time."""
         stats.cache.train([], stats.folds, self._plan(), self._forms, {})
-        return stats.cache.retrained()
+        origin = stats.margins.origin
+        return {
+            (int(origin[column]), sum(1 << int(origin[j]) for j in members_of(parents)))
+            for column, parents in stats.cache.retrained()
+        }
 
     def scm(self, data: Dataset) -> SCM:
         """A small network for each variable, with noise whose tails are its own."""

@@ -111,14 +111,14 @@ class NetworkCache:
         trained: families.
         queue: families to train again with the next batch.
         consulted: families whose smaller sets were queued because of them, as they were then.
-        changed: whether one was trained again, and better, since `retrained` was last called.
+        changed: families that were trained again, and better, since `retrained` was last called.
     """
 
     recorder: Recorder
     trained: dict[Family, TrainedFamily] = field(default_factory=dict)
     queue: dict[Family, None] = field(default_factory=dict)
     consulted: dict[Family, TrainedFamily] = field(default_factory=dict)
-    changed: bool = False
+    changed: set[Family] = field(default_factory=set)
 
     def missing(self, families: Sequence[Family]) -> list[Family]:
         """Those that have not been trained, each once."""
@@ -138,9 +138,9 @@ class NetworkCache:
         found = self.trained.get(family)
         return found is not None and found.has_networks
 
-    def retrained(self) -> bool:
-        """Whether any family has changed since this was last asked."""
-        changed, self.changed = self.changed, False
+    def retrained(self) -> set[Family]:
+        """Families that have changed since this was last asked."""
+        changed, self.changed = self.changed, set()
         return changed
 
     def train(
@@ -215,7 +215,8 @@ class NetworkCache:
         before = self.trained[family]
         if before.log_posterior < networks.log_posterior:
             self.trained[family] = before.with_networks(networks)
-            self.changed |= before.has_networks
+            if before.has_networks:
+                self.changed.add(family)
 
     def _relatives(self, family: Family, d: int) -> Relatives:
         node, parents = family
