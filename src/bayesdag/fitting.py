@@ -24,6 +24,7 @@ from bayesdag.posterior.predictive_checks import refuse_other_data
 from bayesdag.random import key_of
 from bayesdag.runs import compilation_cache, durations
 from bayesdag.runs.checkpoint import Checkpoint, MemoryJournal, MonitorGroup
+from bayesdag.runs.processes import one_blas_thread
 from bayesdag.runs.progress import progress_report
 from bayesdag.types import Method, Monitor, PlainData, SamplingMethod
 
@@ -226,7 +227,8 @@ def _run(
     recorder = _recorder(file, journal, monitor)
     durations.announce(recorder, method, data.num_rows, data.num_variables)
     try:
-        posterior = _derivations.fit(method, key_of(seed), data, constraints, recorder)
+        with one_blas_thread():
+            posterior = _derivations.fit(method, key_of(seed), data, constraints, recorder)
     finally:
         if file is not None:
             file.flush()  # whatever ends the run, what it computed is kept

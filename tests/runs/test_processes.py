@@ -49,5 +49,18 @@ def test_a_number_that_is_none_is_refused(said, monkeypatch):
         processes.number()
 
 
+def test_blas_has_one_thread_inside_and_its_own_number_afterwards():
+    control = pytest.importorskip("threadpoolctl").ThreadpoolController
+
+    def threads():
+        np.linalg.cholesky(np.eye(2))
+        return {one["num_threads"] for one in control().info() if one["user_api"] == "blas"}
+
+    before = threads()
+    with processes.one_blas_thread():
+        assert threads() == {1}
+    assert threads() == before
+
+
 def test_a_worker_has_no_workers(two):
     assert processes.compute(processes.number, [()]) == [1]

@@ -121,10 +121,10 @@ class MixedScore:
     ) -> None:
         """Nothing: a family has one optimum, which is found the first time."""
 
-    def retrain_queued(self, stats: MixedStats) -> bool:
-        """False: no score ever changes."""
+    def retrain_queued(self, stats: MixedStats) -> set[tuple[int, int]]:
+        """None: no score ever changes."""
         del stats
-        return False
+        return set()
 
     def power(self, stats: MixedStats) -> float:
         """1: the evidence is taken at its word."""
