@@ -277,8 +277,10 @@ def families_of(nodes: Int[np.ndarray, " m"], parents: ParentSets) -> list[Famil
 def arrays_of(families: Sequence[Family], d: int) -> tuple[Int[np.ndarray, " m"], ParentSets]:
     """Inverse of `families_of`."""
     nodes = np.array([node for node, _ in families], dtype=int)
-    bits = [[mask >> j & 1 for j in range(d)] for _, mask in families]
-    return nodes, np.array(bits, dtype=bool).reshape(-1, d)
+    num_bytes = -(-d // 8)
+    packed = b"".join(mask.to_bytes(num_bytes, "little") for _, mask in families)
+    rows = np.frombuffer(packed, np.uint8).reshape(-1, num_bytes)
+    return nodes, np.unpackbits(rows, axis=1, count=d, bitorder="little").astype(bool)
 
 
 def smaller_sets(family: Family) -> list[Family]:
@@ -295,7 +297,8 @@ def log_evidence(
     All are equally probable beforehand.
     """
     num = len(FunctionClass) * len(forms)
-    values = np.array([family.log_evidence[:, list(forms)] for family in families], dtype=float)
+    values = np.array([family.log_evidence for family in families], dtype=float)
+    values = values.reshape(-1, len(FunctionClass), len(NoiseForm))[:, :, list(forms)]
     return np.logaddexp.reduce(values.reshape(-1, num), axis=1) - log(num)
 
 
@@ -328,10 +331,10 @@ def starting_networks(
 def _families_of(group: Families, scored: Scored) -> list[TrainedFamily]:
     """The families of a batch, one by one."""
     members, used = np.asarray(group.members), np.asarray(group.used)
+    leaves, structure = jax.tree.flatten(scored)
     result = []
-    for row in range(len(members)):
-        own = jax.tree.map(lambda leaf, r=row: leaf[r], scored)
-        result.append(TrainedFamily(members[row], used[row], *own))
+    for row, own in enumerate(zip(*leaves, strict=True)):
+        result.append(TrainedFamily(members[row], used[row], *structure.unflatten(own)))
     return result
 
 
