@@ -122,6 +122,9 @@ def interpreter(monkeypatch, tmp_path):
         "    graph[1, 2] = graph[2, 1] = -1\n"
         "    return type('Found', (), {'graph': graph})\n"
     )
+    metadata = tmp_path / "causal_learn-0.0.1.dist-info" / "METADATA"
+    metadata.parent.mkdir()
+    metadata.write_text("Metadata-Version: 2.1\nName: causal-learn\nVersion: 0.0.1\n")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     monkeypatch.setenv(OPPONENTS, sys.executable)
 
@@ -130,6 +133,7 @@ def test_an_opponent_runs_in_its_own_interpreter(interpreter):
     runner = Opponent("boss", {"penalty": "matched"})
     assert runner.lacking() is None
     (found,) = runner.measure(trials(1))
+    assert found["package_version"] == "0.0.1"
     assert found["expected_num_edges"] == 2.0  # one directed, one half and half
     assert found["expected_cpdag_shd"] > 0
     assert found["seconds"] >= 0
