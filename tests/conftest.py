@@ -24,13 +24,14 @@ os.environ["XLA_FLAGS"] = f"--xla_backend_optimization_level=0 {_FLAGS}".strip()
 import jax  # noqa: E402 (the platform and the cache are chosen first)
 import pytest  # noqa: E402
 
+from tests import shape_checks  # noqa: E402
+
 try:  # A bare GPU image has no beartype; the tests still run there, without shape checks.
     import beartype  # noqa: F401
-    from jaxtyping import install_import_hook
-
-    install_import_hook("bayesdag", "beartype.beartype")
 except ImportError:
     pass
+else:
+    shape_checks.install("bayesdag")
 
 try:
     from hypothesis import settings
@@ -69,6 +70,11 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """What takes longest comes first."""
     items.sort(key=lambda item: scheduling.rank(item.nodeid))
+
+
+def pytest_runtest_setup() -> None:
+    """Shapes are checked in the first calls of every test."""
+    shape_checks.begin_test()
 
 
 def _seed(name: str) -> int:
