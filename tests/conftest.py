@@ -17,9 +17,10 @@ os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
 os.environ.setdefault("BAYESDAG_WORKERS", "1")
-# Programs of tests are small and run few times: optimising them takes longer than running them.
-_FLAGS = os.environ.get("XLA_FLAGS", "")
-os.environ["XLA_FLAGS"] = f"--xla_backend_optimization_level=0 {_FLAGS}".strip()
+# Programs of tests are small and run few times: optimising them takes longer than running them,
+# and XLA's newer emitters take twice the time of the older ones to compile a program.
+_QUICKLY = "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false"
+os.environ["XLA_FLAGS"] = f"{_QUICKLY} {os.environ.get('XLA_FLAGS', '')}".strip()
 
 import jax  # noqa: E402 (the platform and the cache are chosen first)
 import pytest  # noqa: E402
