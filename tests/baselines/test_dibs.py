@@ -64,7 +64,7 @@ def test_the_direction_is_that_of_stein_variational_gradient_descent(seed):
         )
         for part in drawn
     ]
-    latent, params = kernel._stein(*trees[0], *trees[1])
+    latent, params = jax.jit(kernel._stein)(*trees[0], *trees[1])
     np.testing.assert_allclose(latent.reshape(3, -1), expected["latent"], rtol=1e-4)
     found = params["mechanism"]["weights"].reshape(3, -1)
     np.testing.assert_allclose(found, expected["weights"], rtol=1e-4)
@@ -74,10 +74,11 @@ def test_the_direction_is_that_of_stein_variational_gradient_descent(seed):
 def test_weights_off_the_edges_have_no_prior():
     params = {"mechanism": {"weights": jnp.ones((2, 2))}, "noise": {"log_scale": jnp.zeros(2)}}
     none, one = jnp.zeros((2, 2)), jnp.zeros((2, 2)).at[0, 1].set(1.0)
-    first, second = (dibs.log_param_prior(Linear(False), params, g) for g in (none, one))
+    log_prior = jax.jit(dibs.log_param_prior, static_argnums=0)
+    first, second = (log_prior(Linear(False), params, g) for g in (none, one))
     assert second - first == pytest.approx(-0.5 - 0.5 * np.log(2 * np.pi), rel=1e-4)
     neural = {"mechanism": MLP(2).init(jax.random.key(0), 2), "noise": params["noise"]}
-    assert dibs.log_param_prior(MLP(2), neural, one) != dibs.log_param_prior(MLP(2), neural, none)
+    assert log_prior(MLP(2), neural, one) != log_prior(MLP(2), neural, none)
 
 
 def test_particles_with_cycles_are_counted_and_left_out(monkeypatch):
@@ -158,7 +159,7 @@ def test_the_evidence_on_the_device_is_that_of_the_score(seed):
     local = [score.log_evidence(stats, j, drawn[:, :, j]) for j in range(4)]
     empty = sum(score.log_evidence(stats, j, np.zeros((1, 4), dtype=bool)) for j in range(4))
     tables = evidence_tables(score, stats)
-    found = jax.vmap(lambda g: log_evidence(tables, g))(jnp.asarray(drawn, jnp.float32))
+    found = jax.jit(jax.vmap(lambda g: log_evidence(tables, g)))(jnp.asarray(drawn, jnp.float32))
     np.testing.assert_allclose(found, np.sum(local, axis=0) - empty, rtol=1e-4, atol=0.02)
 
 
@@ -181,10 +182,14 @@ def test_score_functions_estimate_the_gradient_of_the_expected_evidence(seed):
         probability = jnp.stack([none, forth * (1 - back), (1 - forth) * back, both])
         return jnp.log((probability * jnp.exp(values)).sum())
 
-    drawn = embeddings.hard_graphs(jax.random.key(0), embedding.logits(latent, time), 40_000)
-    which = (drawn[:, 0, 1] + 2 * drawn[:, 1, 0]).astype(int)
-    found = embedding.score_function(latent, time, graphs[which], values[which], context)
-    np.testing.assert_allclose(found, jax.grad(expected)(latent), atol=0.02)
+    @jax.jit
+    def estimate(latent):
+        drawn = embeddings.hard_graphs(jax.random.key(0), embedding.logits(latent, time), 40_000)
+        which = (drawn[:, 0, 1] + 2 * drawn[:, 1, 0]).astype(int)
+        return embedding.score_function(latent, time, graphs[which], values[which], context)
+
+    exact = jax.jit(jax.grad(expected))(latent)
+    np.testing.assert_allclose(estimate(latent), exact, atol=0.02)
 
 
 def test_marginal_particles_are_near_the_exact_posterior():

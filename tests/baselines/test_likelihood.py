@@ -22,7 +22,8 @@ SET[200:, 2] = True
 def engine_log_prob(data, mechanism, params) -> float:
     """Of the stored model, in engine units."""
     scm = SCM(mechanism, Gaussian(), data.scaling)
-    found = scm.log_prob(params, jnp.asarray(TRUTH), jnp.asarray(data.values), jnp.asarray(SET))
+    log_prob = jax.jit(lambda p: scm.log_prob(p, jnp.asarray(TRUTH), data.values, SET))
+    found = log_prob(params)
     logs = np.log(data.scaling.scale) * (~SET).sum(axis=0)
     return float(np.asarray(found).sum() + logs.sum())
 
@@ -35,7 +36,8 @@ def test_linear_functions_need_no_rows_and_the_best_intercept_is_known():
     context = likelihood.gradient_context(data, Constraints.free(NAMES), Linear(False))
     assert context.x.shape == (0, 4)
     graph = jnp.asarray(TRUTH, jnp.float32)
-    found = likelihood.log_likelihood(Linear(False), params, graph, context)
+    log_likelihood = jax.jit(likelihood.log_likelihood, static_argnums=0)
+    found = log_likelihood(Linear(False), params, graph, context)
     stored = likelihood.with_intercept(weights[None], TRUTH[None], data)
     stored = jax.tree.map(lambda leaf: jnp.asarray(leaf[0], jnp.float32), stored)
     both = {"mechanism": stored, "noise": params["noise"]}
@@ -55,7 +57,8 @@ def test_networks_are_judged_by_the_rows_that_nobody_set():
     }
     context = likelihood.gradient_context(data, Constraints.free(NAMES), mechanism)
     assert context.scatter.shape == (0, 4, 4)
-    found = likelihood.log_likelihood(mechanism, params, jnp.asarray(TRUTH, jnp.float32), context)
+    log_likelihood = jax.jit(likelihood.log_likelihood, static_argnums=0)
+    found = log_likelihood(mechanism, params, jnp.asarray(TRUTH, jnp.float32), context)
     np.testing.assert_allclose(found, engine_log_prob(data, mechanism, params), rtol=1e-4)
 
 
@@ -82,7 +85,7 @@ def test_many_graphs_are_judged_like_one_by_one(num_graphs, in_cache, monkeypatc
         )
 
     for function in (lambda f: f, lambda f: jax.grad(lambda *x: f(*x).sum(), argnums=(0, 1))):
-        found, expected = (function(f)(params, graphs) for f in (together, apart))
+        found, expected = (jax.jit(function(f))(params, graphs) for f in (together, apart))
         jax.tree.map(
             lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-3, atol=1e-2), found, expected
         )
