@@ -182,14 +182,14 @@ def test_a_parent_of_the_scale_alone_is_found_and_its_effect_is_drawn(key):
     params = SCORE.draw(key, prepared, graph)
     drawn, graph = jax.tree.map(lambda leaf: jnp.asarray(leaf[0]), (params, graph))
     scm, rows = SCORE.scm(data), np.zeros((4000, 4), dtype=np.float32)
-    deviation = []
+    deviation, set_to = [], jnp.array([True, True, False, False])
+    sample = jax.jit(lambda values: scm.sample(drawn, key, graph, 4000, set_to, values))
     for level in (-1.5, 1.5):
-        set_to = jnp.array([True, True, False, False])
-        x = scm.sample(drawn, key, graph, 4000, set_to, rows + [0, np.float32(level), 0, 0])  # pyright: ignore[reportOperatorIssue]
+        x = sample(rows + np.array([0, level, 0, 0], dtype=np.float32))
         deviation.append(np.asarray(x)[:, 3].std())
     assert 4 < deviation[1] / deviation[0] < 16  # exp(2.1) = 8
-    residual = scm.abduct(drawn, graph, x)
-    again = scm.predict(drawn, graph, residual, set_to, x)
+    residual = jax.jit(lambda x: scm.abduct(drawn, graph, x))(x)
+    again = jax.jit(lambda left, x: scm.predict(drawn, graph, left, set_to, x))(residual, x)
     np.testing.assert_allclose(again, x, rtol=1e-3, atol=1e-3)
 
 

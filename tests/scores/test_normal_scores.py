@@ -105,9 +105,10 @@ def test_functions_behind_normal_scores_are_drawn():
     params = SCORE.draw(jax.random.key(0), stats_, graphs)
     assert (params["mechanism"]["warped"][:, 1] == 1).all()
     one = partial(SCORE.scm(data).sample, num_rows=500, do_mask=jnp.zeros(2, bool))
-    drawn = jax.vmap(
+    of_draw = jax.vmap(
         lambda theta, key, graph: one(theta, key, graph, do_values=jnp.zeros((500, 2)))
-    )(
+    )
+    drawn = jax.jit(of_draw)(
         jax.tree.map(jnp.asarray, params),
         jax.random.split(jax.random.key(1), 5),
         jnp.asarray(graphs),
