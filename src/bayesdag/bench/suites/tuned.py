@@ -52,12 +52,12 @@ def _sets(size: Size, graph: str, d: int) -> tuple:
 
 def _runners(size: Size, graph: str, d: int) -> dict[str, Runner]:
     made = _made(size, graph, d)
-    published: Any = BayesDAG.PRESETS[f"paper-{graph}{max(d, 20)}"]
-    if size == "quick":
-        published = replace(published, **FEW)
+    if size == "quick":  # linear functions compile in seconds
+        published: Any = replace(BayesDAG.PRESETS[f"paper-linear-{graph}5"], **FEW)
         few = {name: m for name, m in list(_engine_grid(published).items())[:2]}
         tuned: dict[str, Runner] = {"bayesdag, tuned": TunedFit(few, made, (500,))}
         return {**tuned, **fits({PUBLISHED: published}), **trivial()}
+    published = BayesDAG.PRESETS[f"paper-{graph}{d}"]
     dibs: Any = DiBS.PRESETS[f"paper-nonlinear-{graph}{d}"]
     untuned = {"bayesdag": BayesDAG(), NEURAL: Collapsed.PRESETS["neural"]}
     return {
