@@ -1,6 +1,8 @@
 """Tasks on several processes: the same results, in order, and errors in words."""
 
 import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -64,3 +66,23 @@ def test_blas_has_one_thread_inside_and_its_own_number_afterwards():
 
 def test_a_worker_has_no_workers(two):
     assert processes.compute(processes.number, [()]) == [1]
+
+
+def test_the_limit_finds_a_blas_that_nothing_has_loaded_yet():
+    pytest.importorskip("threadpoolctl")
+    program = (
+        "from bayesdag.runs.processes import one_blas_thread\n"
+        "from threadpoolctl import threadpool_info\n"
+        "with one_blas_thread():\n"
+        "    import numpy, scipy.linalg\n"
+        "    print({one['num_threads'] for one in threadpool_info() if one['user_api'] == 'blas'})"
+    )
+    environment = {k: v for k, v in os.environ.items() if not k.endswith("_NUM_THREADS")}
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=environment | {"OPENBLAS_NUM_THREADS": "2"},
+    )
+    assert done.stdout.strip() == "{1}"

@@ -43,13 +43,15 @@ def inspect(
 ) -> None:
     """Show what each column holds and what a fit would do with it; nothing is fitted."""
     from bayesdag.data import inspection
+    from bayesdag.runs.processes import one_blas_thread
 
-    found = inspection.inspect(
-        table,
-        environment=tuple(environment or ()) or None,
-        kinds=path_or_name(kinds),
-        **preparing(drop, only, na_values, log, decimal),
-    )
+    with one_blas_thread():
+        found = inspection.inspect(
+            table,
+            environment=tuple(environment or ()) or None,
+            kinds=path_or_name(kinds),
+            **preparing(drop, only, na_values, log, decimal),
+        )
     if as_json:
         print_json(inspection.to_dict(found))
     else:

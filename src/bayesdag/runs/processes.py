@@ -39,6 +39,7 @@ def one_blas_thread() -> Iterator[None]:
     spin while they wait: twice to nine times the time where something else runs beside.
     """
     try:
+        import scipy.linalg  # noqa: F401 - brings a BLAS of its own, which the limit must find
         from threadpoolctl import threadpool_limits
     except ImportError:  # an image for accelerators need not have the package
         yield
