@@ -10,7 +10,6 @@ from bayesdag import fit, read
 from bayesdag.data import Dataset
 from bayesdag.errors import InputError
 from bayesdag.knowledge import Constraints
-from bayesdag.methods import bagged
 from bayesdag.methods.bagged import Bagged
 from bayesdag.methods.empty import Empty
 from bayesdag.methods.exact import Exact
@@ -33,7 +32,7 @@ def test_bags_hold_rows_of_the_data_with_their_masks_in_the_units_of_all():
     mask[:100, 2] = True
     data = dataclasses.replace(read(toy_frame()), interventions=mask)
     rows = np.array([5, 5, 200])
-    bag = bagged._resampled(data, rows)
+    bag = data.with_rows(rows)
     np.testing.assert_array_equal(bag.values, data.values[rows])
     np.testing.assert_array_equal(bag.interventions, mask[rows])
     assert bag.scaling == data.scaling

@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 
 from bayesdag.data import dependence, environments, sortability, validation
 from bayesdag.data.dependence import Dependences
@@ -241,11 +241,15 @@ class Dataset:
         whole = ~self.missing.any(axis=1)
         if whole.sum() < 2:
             raise InputError("fewer than two rows have all their cells; there are none to show")
+        return replace(self.with_rows(np.flatnonzero(whole)), missing=None)
+
+    def with_rows(self, rows: Int[np.ndarray, " r"]) -> "Dataset":
+        """The rows of these numbers, in the units of all."""
         return replace(
             self,
-            values=self.values[whole],
-            interventions=None if self.interventions is None else self.interventions[whole],
-            missing=None,
+            values=self.values[rows],
+            interventions=None if self.interventions is None else self.interventions[rows],
+            missing=None if self.missing is None else self.missing[rows],
         )
 
     def as_numbers(self, columns: Collection[str], why: str) -> "Dataset":

@@ -11,7 +11,7 @@ from bayesdag.data import Dataset
 from bayesdag.data.linearity import Linearity, linearity
 from bayesdag.errors import InputError
 from bayesdag.knowledge import Constraints
-from bayesdag.methods import _kinds
+from bayesdag.methods import _kinds, _kinds_in_time
 from bayesdag.methods.collapsed import Collapsed
 from bayesdag.methods.exact import Exact
 from bayesdag.posterior import Posterior
@@ -34,8 +34,9 @@ class Auto:
         max_exact: variables up to which every graph is added up.
         minutes: that a fit may take by its announced estimate for two cores. No clock decides,
             so that equal fits give equal results: where networks would take longer, sums of
-            curves stand in, and where these would, straight lines. None: 5 on a CPU, without
-            limit on an accelerator.
+            curves stand in, and where these would, straight lines. Where there are levels or
+            counts, networks are left out, then searches, then rows. None: 5 on a CPU, without
+            limit on an accelerator, which computes scores of measurements alone.
         max_curved_on_gpu: variables up to which an accelerator trains networks.
         num_samples: draws per chain of the method that is chosen; None: its own number.
         exact: the method for few variables and linear data.
@@ -75,22 +76,24 @@ class Auto:
         self, key: Key, data: Dataset, knowledge: Constraints, monitor: Monitor | None
     ) -> Posterior:
         """The posterior of the method that suits the data."""
-        chosen, notes = self._choose_for(data, recorder_of(monitor))
+        suited, notes = _kinds.with_score_for(self.collapsed, data)
+        if notes:
+            most = self._most_minutes_of_kinds()
+            chosen, data, expected, omitted = _kinds_in_time.bounded(
+                cast(Collapsed, suited), data, most
+            )
+            notes = [f"chosen: collapsed; {notes[0]}", *omitted]
+            durations.announce_duration(monitor, expected, data.num_rows, data.num_variables)
+        else:
+            found = _recalled_linearity(recorder_of(monitor), data)
+            chosen, notes = self.choose(data.num_variables, found, data.num_rows)
+            durations.announce(monitor, chosen, data.num_rows, data.num_variables)
         if self.num_samples is not None:
             chosen = dataclasses.replace(chosen, num_samples=self.num_samples)
-        durations.announce(monitor, chosen, data.num_rows, data.num_variables)
         result = chosen(key, data, knowledge, monitor)
         return dataclasses.replace(
             result, provenance=_kinds.stated(result.provenance, chosen, notes)
         )
-
-    def _choose_for(self, data: Dataset, recorder: Recorder) -> tuple[Exact | Collapsed, list[str]]:
-        """A method for these data; where columns are not measured, one with a model for them."""
-        suited, notes = _kinds.with_score_for(self.collapsed, data)
-        if notes:
-            return cast(Collapsed, suited), [f"chosen: collapsed; {notes[0]}"]
-        found = _recalled_linearity(recorder, data)
-        return self.choose(data.num_variables, found, data.num_rows)
 
     def choose(
         self, d: int, found: Linearity, num_rows: int = TYPICAL_ROWS
@@ -139,6 +142,10 @@ class Auto:
         if self.minutes is not None:
             return self.minutes
         return DEFAULT_MINUTES if on_cpu() else inf
+
+    def _most_minutes_of_kinds(self) -> float:
+        """The same on every machine: an accelerator does not compute these scores."""
+        return DEFAULT_MINUTES if self.minutes is None else self.minutes
 
     @staticmethod
     def _minutes_of(method: Collapsed, d: int, num_rows: int) -> float:

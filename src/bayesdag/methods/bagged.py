@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import jax
-import numpy as np
 
 from bayesdag.data import Dataset
 from bayesdag.errors import InputError
@@ -71,18 +70,7 @@ class Bagged(_mixture.OfOneMethod):
             key_rows, key_fit = jax.random.split(own)
             rows = generator(key_rows).integers(data.num_rows, size=data.num_rows)
             name = f"bag {number} of {self.num_bags}"
-            yield Member(name, key_fit, self.method, _resampled(data, rows))
-
-
-def _resampled(data: Dataset, rows: np.ndarray) -> Dataset:
-    """These rows of the data, in the units of all."""
-    set_cells = data.interventions
-    return dataclasses.replace(
-        data,
-        values=data.values[rows],
-        interventions=None if set_cells is None else set_cells[rows],
-        missing=None if data.missing is None else data.missing[rows],
-    )
+            yield Member(name, key_fit, self.method, data.with_rows(rows))
 
 
 Bagged.PRESETS = {

@@ -9,7 +9,7 @@ import time
 
 import numpy as np
 
-from bayesdag.types import Announcer, Timed
+from bayesdag.types import Announcer, Duration, Timed
 
 LONG = 30.0  # seconds; a shorter fit needs no warning
 # Real fits of equal size have taken from a half to twice the typical time.
@@ -21,10 +21,16 @@ REFERENCE_SECONDS, MOST = 0.006, 4.0
 
 def announce(monitor: object, method: object, num_rows: int, num_variables: int) -> None:
     """Report how long the fit will take, if it is long and can be estimated."""
-    if not isinstance(monitor, Announcer) or not isinstance(method, Timed):
-        return
-    expected = method.expected_duration(num_rows, num_variables)
-    if expected.seconds < LONG:
+    if isinstance(method, Timed):
+        expected = method.expected_duration(num_rows, num_variables)
+        announce_duration(monitor, expected, num_rows, num_variables)
+
+
+def announce_duration(
+    monitor: object, expected: Duration, num_rows: int, num_variables: int
+) -> None:
+    """Report this duration, if it is long."""
+    if not isinstance(monitor, Announcer) or expected.seconds < LONG:
         return
     factor = 1.0 if expected.on_accelerator else slowness()
     low, high = (expected.seconds * factor * share for share in (LOW, HIGH))
