@@ -9,10 +9,12 @@ that have one are not fitted again. The page is docs/cases/everyday-tables.md.
 
 import argparse
 import json
+import re
 import resource
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +49,7 @@ def fitted(path: Path, minutes: float, limit: float) -> dict[str, Any]:
         "edges": [[e["source"], e["target"], e["probability"]] for e in found["edges"]],
         "notes": provenance.get("notes", []),
         "columns": _size(path),
+        "kinds": _kinds(path),
     }
 
 
@@ -55,10 +58,17 @@ def _size(path: Path) -> list[int]:
     return [len(rows), len(head.split(","))]
 
 
+def _kinds(path: Path) -> dict[str, int]:
+    """How many columns are of which kind, as the command sees them."""
+    command = [sys.executable, "-m", "bayesdag", "inspect", str(path), "--json"]
+    run = subprocess.run(command, capture_output=True, text=True, check=True)
+    return dict(Counter(column["kind"] for column in json.loads(run.stdout)["columns"]))
+
+
 def row(name: str, found: dict[str, Any]) -> str:
     """One line of the page."""
     if "failed" in found:
-        return f"| {name} | – | – | {found['failed']} | – | – |"
+        return f"| {name} | – | – | – | {found['failed']} | – | – | – |"
     edges = found["edges"]
     sure = [f"{a} → {b}" for a, b, p in edges if p >= SURE]
     into = [(p, f"{a} → {b}") for a, b, p in edges if b.lower() in FIRST]
@@ -67,8 +77,22 @@ def row(name: str, found: dict[str, Any]) -> str:
         f" and {len(sure) - NUM_SHOWN} more" * (len(sure) > NUM_SHOWN)
     )
     size = f"{found['columns'][0]} × {found['columns'][1]}"
-    cells = (name, size, f"{found['cpu']:.0f}", str(len(sure)), shown or "none", worst)
+    kinds = ", ".join(f"{num} {kind}" for kind, num in found["kinds"].items())
+    cells = (name, size, kinds, f"{found['cpu']:.0f}", str(len(sure)), shown or "none", worst)
+    cells += (_left_out(found["notes"]),)
     return "| " + " | ".join(cells) + " |"
+
+
+def _left_out(notes: list[str]) -> str:
+    """What the time did not allow, in a few words."""
+    said = " ".join(note for note in notes if note.startswith("left out, because"))
+    rows = re.search(r"rows: (\d+) of", said)
+    parts = [word for word in ("networks", "further searches") if word in said]
+    parts += [f"all but {rows[1]} rows"] if rows else []
+    linear = any("with linear functions, although" in note for note in notes)
+    additive = any("with sums of curves" in note for note in notes)
+    parts += ["curves"] * linear + ["networks"] * additive
+    return ", ".join(parts) or "nothing"
 
 
 def table(results: dict[str, dict[str, Any]]) -> str:
@@ -76,10 +100,12 @@ def table(results: dict[str, dict[str, Any]]) -> str:
     heads = (
         "table",
         "rows × columns",
+        "kinds",
         "CPU s",
         "arrows at .95 or more",
         "such as",
         "into sex or age",
+        "left out for time",
     )
     lines = ["| " + " | ".join(heads) + " |", "|---" * len(heads) + "|"]
     lines += [row(name, found) for name, found in sorted(results.items())]
