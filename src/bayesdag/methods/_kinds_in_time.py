@@ -17,8 +17,9 @@ from bayesdag.scores._mixed.regressions import DISPERSIONS
 from bayesdag.scores.mixed import MixedScore
 from bayesdag.types import Duration
 
-# Seconds of one core, of the tables in docs/cases/everyday-tables.md: of measurements at ten
-# columns, and of a row, a column and a regression of two levels.
+# Seconds of one core, of measurements at ten columns, and of a row, a column and a regression of
+# two levels. Rough guesses from small fits and the first families of a table of 20 000 rows;
+# how much slower networks make a fit is assumed.
 _SECONDS_AT_TEN, _SECONDS_A_REGRESSION = 8.0, 1.5e-4
 _NETWORKS_SLOWER = 2.0
 _FEWER_STARTS = Collapsed.PRESETS["quick"].num_starts
