@@ -1,0 +1,123 @@
+"""Seconds of the commands that linear data take, start-up included.
+
+    python benchmarks/linear_path.py --before CHECKOUT
+
+Every command is a process of its own: first with an empty folder for compiled programs (cold), then
+again (warm). With `--before`, a checkout of an earlier commit runs the same commands in turn, and
+ratios of its seconds to these are shown: they compare what a busy machine blurs. Data: signed
+linear functions, one edge per node, 1000 rows, development seed; 16 rows of 7 columns; `show` of
+what the fit has written. Edges in the wrong place or missing are counted against the truth.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from bayesdag.datasets.synthetic import Synthetic
+
+HERE = Path(__file__).parents[1]
+SEED = 0
+SIZES = {"16 rows, 7 columns": (7, 16), "d = 20": (20, 1000), "d = 100": (100, 1000)}
+
+
+class Spent(NamedTuple):
+    """Wall and CPU seconds of a command."""
+
+    wall: float
+    cpu: float
+
+
+def run(tree: Path, cache: Path, *arguments: str) -> tuple[Spent, str]:
+    """Seconds of one command of a checkout, child processes included, and what it printed."""
+    environment = os.environ | {"PYTHONPATH": str(tree / "src"), "BAYESDAG_CACHE": str(cache)}
+    before, started = os.times(), time.perf_counter()
+    done = subprocess.run(
+        [sys.executable, "-m", "bayesdag", *arguments],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    wall, after = time.perf_counter() - started, os.times()
+    cpu = after.children_user - before.children_user
+    cpu += after.children_system - before.children_system
+    return Spent(wall, cpu), done.stdout
+
+
+def write_table(path: Path, d: int, num_rows: int) -> np.ndarray:
+    """A table of linear data as a file, and its true graph."""
+    made = Synthetic(
+        num_variables=d,
+        edges_per_node=1,
+        mechanism="signed_linear",
+        num_train=num_rows,
+        num_test=0,
+    )(SEED)
+    lines = [",".join(made.train.names)]
+    lines += [",".join(f"{value:.9g}" for value in row) for row in made.train.values]
+    path.write_text("\n".join(lines) + "\n")
+    return np.asarray(made.graph) != 0
+
+
+def expected_differences(shown: str, names: list[str], truth: np.ndarray) -> float:
+    """Expected number of differences between drawn graphs and the truth (E-SHD, by edge)."""
+    probability = np.zeros(truth.shape)
+    for edge in json.loads(shown)["edges"]:
+        at = names.index(edge["source"]), names.index(edge["target"])
+        probability[at] = edge["probability"]
+    pairs = np.triu(np.ones(truth.shape, dtype=bool), 1)
+    right = np.where(truth, probability, 0) + np.where(truth.T, probability.T, 0)
+    none = 1 - probability - probability.T
+    right = np.where(truth | truth.T, right, none)
+    return float((1 - right)[pairs].sum())
+
+
+def measure(tree: Path, folder: Path, name: str) -> dict[str, tuple[Spent, float]]:
+    """Seconds of fit, cold and warm, and of show; and how far the fit is from the truth."""
+    d, num_rows = SIZES[name]
+    table, result, cache = folder / "table.csv", folder / "result.nc", folder / "cache"
+    truth = write_table(table, d, num_rows)
+    names = table.read_text().partition("\n")[0].split(",")
+    fit = ("fit", str(table), "--out", str(result), "--force", "--quiet")
+    cold, warm = run(tree, cache, *fit)[0], run(tree, cache, *fit)[0]
+    shown = run(tree, cache, "show", str(result))[0]
+    every = run(tree, cache, "show", str(result), "--json", "--top", str(d * d))[1]
+    off = expected_differences(every, names, truth)
+    return {
+        f"fit, {name}, cold": (cold, off),
+        f"fit, {name}, warm": (warm, off),
+        f"show, {name}": (shown, off),
+    }
+
+
+def main() -> None:
+    """Print the table, line by line."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--before", type=Path, help="a checkout of an earlier commit")
+    parser.add_argument("--only", choices=SIZES, action="append", help="only this size; repeatable")
+    given = parser.parse_args()
+    print(f"{'command':34s} {'wall s':>7s} {'CPU s':>7s} {'E-SHD':>7s}", end="")
+    print(f" {'before: wall':>13s} {'CPU':>6s} {'E-SHD':>7s} {'ratio wall':>11s} {'CPU':>5s}")
+    for name in given.only or SIZES:
+        with tempfile.TemporaryDirectory() as one, tempfile.TemporaryDirectory() as other:
+            found = measure(HERE, Path(one), name)
+            before = measure(given.before.resolve(), Path(other), name) if given.before else {}
+        for command, (spent, off) in found.items():
+            line = f"{command:34s} {spent.wall:7.1f} {spent.cpu:7.1f} {off:7.1f}"
+            if command in before:
+                old, old_off = before[command]
+                line += f" {old.wall:13.1f} {old.cpu:6.1f} {old_off:7.1f}"
+                line += f" {old.wall / spent.wall:11.1f} {old.cpu / spent.cpu:5.1f}"
+            print(line, flush=True)
+
+
+if __name__ == "__main__":
+    main()
