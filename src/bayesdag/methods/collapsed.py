@@ -61,7 +61,9 @@ _GRAPHS_WEIGHED = 200  # draws over which probabilities of functions are average
 _TRIAL_DRAWS = 300
 _MIN_ROWS = 10
 # Typical times on two cores or on one H200, of `experiments/results/nonlinear.json`.
-_SECONDS_A_VARIABLE, _ADDITIVE_SLOWER = 0.8, 2.0
+# Without networks, CPU seconds on busy cores were 5 at 20 variables, 15 at 50 and 19 at 100, of
+# which half is assumed for quiet ones; sums of curves took 1.1 times as long at 20, 1.3 at 50.
+_SECONDS_A_VARIABLE, _SECONDS_A_PAIR, _ADDITIVE_SLOWER = 0.1, 0.0004, 1.3
 _NEURAL_SECONDS_AT_TEN, _NEURAL_SECONDS_AT_TEN_ON_GPU = 180.0, 8.0
 
 
@@ -137,7 +139,8 @@ class Collapsed:
         quick = min(1.0, self.num_starts * self.max_rounds / 10)
         if not isinstance(self.score, ExpensiveScore):
             slower = _ADDITIVE_SLOWER if isinstance(self.score, Additive) else 1.0
-            seconds = quick * _SECONDS_A_VARIABLE * slower * num_variables
+            each = _SECONDS_A_VARIABLE + _SECONDS_A_PAIR * num_variables
+            seconds = quick * slower * each * num_variables
             return Duration(seconds, ("fewer columns", "preset 'quick'"))
         faster = ("fewer columns", "linear functions (method 'collapsed')")
         if on_cpu():
