@@ -35,6 +35,6 @@ def quick(name: str):
     fewer = {"num_chains": 8} if getattr(found, "num_chains", 0) > 8 else {}
     if name in ("bootstrap_ges", "cam"):
         fewer["num_samples"] = 15
-    if name in ("bcd", "dds", "dibs"):
+    if name in ("bcd", "dds"):  # with fewer steps particles of dibs hardly heed a belief
         fewer["num_steps"] = 150
     return dataclasses.replace(found, **fewer)
