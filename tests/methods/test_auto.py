@@ -47,7 +47,7 @@ def test_time_decides_how_rich_functions_are_and_the_result_says_what_is_left_ou
     assert "left out: parents whose effects depend on one another" in notes[1]
     assert f"--minutes {needed[1]}" in notes[1]
     assert Auto(minutes=1.01 * int(needed[1]) + 1).choose(40, found)[0] == Auto().curved
-    chosen, notes = Auto(minutes=0.1).choose(40, found)
+    chosen, notes = Auto(minutes=0.01).choose(40, found)
     assert chosen == Auto().collapsed
     assert "although the data do not look linear" in notes[0]
 

@@ -125,7 +125,7 @@ class Slow:
 
 folder = pathlib.Path(sys.argv[1])
 keeper = Checkpoint(folder / "partial", {}, every=0.0)
-loop._next_length = lambda length, seconds: 2
+loop.next_length = lambda length, seconds: 2
 done = loop.run(jax.random.key(3), Walk(), jnp.zeros(2), jnp.ones(()), loop.Schedule(50, 25, 2),
                 MonitorGroup((keeper, Slow())))
 numpy.save(folder / "draws.npy", done.draws["x"])

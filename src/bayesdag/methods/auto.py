@@ -118,7 +118,7 @@ class Auto:
         if needed <= most and (on_cpu() or d <= self.max_curved_on_gpu):
             why = f"chosen: collapsed with {functions} functions, because {found.describe()}"
             return self.curved, [why]
-        late = f"networks would take about {needed:.0f} minutes (allowed: {most:.3g})"
+        late = f"networks would take about {ceil(needed)} minutes (allowed: {most:.3g})"
         if not on_cpu() and d > self.max_curved_on_gpu:
             late = f"networks are trained for up to {self.max_curved_on_gpu} variables"
         longer = (

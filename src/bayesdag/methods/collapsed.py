@@ -64,7 +64,10 @@ _MIN_ROWS = 10
 # Without networks, CPU seconds on busy cores were 5 at 20 variables, 15 at 50 and 19 at 100, of
 # which half is assumed for quiet ones; sums of curves took 1.1 times as long at 20, 1.3 at 50.
 _SECONDS_A_VARIABLE, _SECONDS_A_PAIR, _ADDITIVE_SLOWER = 0.1, 0.0004, 1.3
-_NEURAL_SECONDS_AT_TEN, _NEURAL_SECONDS_AT_TEN_ON_GPU = 180.0, 8.0
+# With networks on two slow cores 133 s at 10 variables and 1000 rows, 245 s at 5000, programs not
+# yet kept.
+_NEURAL_SECONDS_AT_TEN, _NEURAL_SECONDS_AT_TEN_ON_GPU = 120.0, 8.0
+_TYPICAL_ROWS, _GROWTH_BY_ROWS = 1000, 0.4
 
 
 @dataclass(frozen=True)
@@ -134,8 +137,7 @@ class Collapsed:
         return _MIN_ROWS
 
     def expected_duration(self, num_rows: int, num_variables: int) -> Duration:
-        """Of the search above all; the number of rows hardly matters."""
-        del num_rows
+        """Of the search above all; rows matter where networks are trained on them by a CPU."""
         quick = min(1.0, self.num_starts * self.max_rounds / 10)
         if not isinstance(self.score, ExpensiveScore):
             slower = _ADDITIVE_SLOWER if isinstance(self.score, Additive) else 1.0
@@ -144,7 +146,8 @@ class Collapsed:
             return Duration(seconds, ("fewer columns", "preset 'quick'"))
         faster = ("fewer columns", "linear functions (method 'collapsed')")
         if on_cpu():
-            seconds = quick * _NEURAL_SECONDS_AT_TEN * (num_variables / 10) ** 1.7
+            rows = (num_rows / _TYPICAL_ROWS) ** _GROWTH_BY_ROWS
+            seconds = quick * _NEURAL_SECONDS_AT_TEN * rows * (num_variables / 10) ** 1.7
             return Duration(seconds, (*faster, "preset 'quick'", "a GPU"))
         seconds = quick * _NEURAL_SECONDS_AT_TEN_ON_GPU * (num_variables / 10) ** 1.45
         return Duration(seconds, (*faster, "preset 'quick'"), on_accelerator=True)
