@@ -13,7 +13,6 @@ from bayesdag.methods.auto import Auto
 from bayesdag.methods.bagged import Bagged
 from bayesdag.methods.collapsed import Collapsed
 from bayesdag.methods.exact import Exact
-from bayesdag.runs.checkpoint import recorder_of
 from bayesdag.scores.bge import BGe
 from bayesdag.scores.linear_gaussian import LinearGaussian
 from bayesdag.types import kinds_taken
@@ -94,6 +93,7 @@ def test_methods_of_methods_take_what_those_inside_take(registered):
     assert kinds_taken(Auto()) == kinds_taken(Collapsed()) == kinds_taken(Bagged()) == EVERY
     assert kinds_taken(Bagged(Exact())) == {"continuous"}
     assert kinds_taken(Collapsed(score=LinearGaussian())) == {"continuous"}
-    chosen, notes = Auto()._choose_for(read(frame()), recorder_of(None))
+    chosen, notes = _kinds.with_score_for(Auto().collapsed, read(frame()))
+    assert isinstance(chosen, Collapsed)
     assert isinstance(chosen.score, OfLevels)
     assert "score" in notes[0]
