@@ -22,8 +22,9 @@ def program():
 
 def test_a_line_counts_sure_arrows_and_names_the_worst_into_age(program):
     edges = [["a", "b", 0.99], ["b", "Age", 0.4], ["c", "age", 0.2], ["a", "c", 0.5]]
-    line = program.row("toy", {"edges": edges, "cpu": 3.2, "columns": [300, 4]})
-    assert line == "| toy | 300 × 4 | 3 | 1 | a → b | b → Age 0.40 |"
+    given = {"edges": edges, "cpu": 3.2, "columns": [300, 4], "kinds": {"binary": 4}, "notes": []}
+    line = program.row("toy", given)
+    assert line == "| toy | 300 × 4 | 4 binary | 3 | 1 | a → b | b → Age 0.40 | nothing |"
 
 
 def test_a_failure_is_shown_in_its_place(program):
