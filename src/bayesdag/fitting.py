@@ -16,7 +16,7 @@ from bayesdag.data import Dataset, Scaling, check_rows, read
 from bayesdag.errors import InputError, KnowledgeError
 from bayesdag.graphs import is_acyclic
 from bayesdag.knowledge import Constraints, Knowledge
-from bayesdag.methods import _derivations, _kinds
+from bayesdag.methods import _assumed_roots, _derivations, _kinds
 from bayesdag.methods.imputed import Imputed
 from bayesdag.posterior import Posterior
 from bayesdag.posterior.arguments import check_count
@@ -49,6 +49,7 @@ def fit(
     environment: Any = None,
     kinds: Any = None,
     knowledge: Any = None,
+    assumed_roots: bool = True,
     seed: int = 0,
     preset: str | None = None,
     checkpoint: str | Path | None = None,
@@ -73,6 +74,8 @@ def fit(
         kinds: what columns hold (continuous, count, ordinal, binary, categorical) or their
             levels in order, where looking at them would not tell; see `read`.
         knowledge: a `Knowledge`, a mapping, or the path of a YAML file.
+        assumed_roots: take columns called age, sex, year of birth and the like to have no causes
+            in the table, unless `knowledge` says otherwise; a warning and the result name them.
         seed: same seed, data, version and kind of device: same answer.
         preset: named defaults of the method; `settings` still override them.
         checkpoint: file that a long run keeps, and resumes from when it is there; remove
@@ -98,8 +101,16 @@ def fit(
     )
     inside, (chosen, dataset) = chosen, suited(chosen, given)
     _kinds.warn(inside, name_of(inside), given)
+    said = known(said, inside, given, assumed_roots)
+    if assumed_roots:
+        _assumed_roots.warn(said, inside, name_of(inside), given)
     with _watched(monitor, progress) as watch:
         return _run(chosen, dataset, said, seed, checkpoint, watch, journal)
+
+
+def known(said: Knowledge, method: Method, data: Dataset, assumed_roots: bool) -> Knowledge:
+    """What has been said, and what is assumed by the names of columns if that is wanted."""
+    return _assumed_roots.assuming(said, method, data) if assumed_roots else said
 
 
 def extend(
@@ -234,6 +245,9 @@ def _run(
             file.flush()  # whatever ends the run, what it computed is kept
     state = posterior.state if journal is None else journal.kept()
     stated = stamp | posterior.provenance
+    if said.assumed_roots:
+        words = _assumed_roots.words(said.assumed_roots)
+        stated = stated | {"notes": [words, *stated.get("notes", [])]}
     posterior = dataclasses.replace(posterior, provenance=stated, state=state)
     if data.missing is not None:
         return posterior  # completed rows were checked, where they were at hand

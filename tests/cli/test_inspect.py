@@ -128,3 +128,12 @@ def test_names_without_rows_and_names_given_twice_are_refused_in_words(tmp_path,
     (tmp_path / "twice.csv").write_text("a,a,b\n" + "1,2,3\n2,3,5\n4,1,2\n" * 10)
     _, shown, _ = command("inspect", str(tmp_path / "twice.csv"))
     assert "both called 'a'" in shown
+
+
+def test_columns_that_nothing_acts_on_are_named(table, command):
+    pd.read_csv("table.csv").drop(columns="id").assign(
+        Age=np.random.default_rng(2).normal(40, 9, 300)
+    ).to_csv("ages.csv", index=False)
+    code, shown, _ = command("inspect", "ages.csv")
+    assert code == 0
+    assert "Age: a fit takes it to have no causes" in shown

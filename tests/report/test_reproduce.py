@@ -74,3 +74,16 @@ def test_knowledge_interventions_and_scaling_are_named():
 def test_file_names_are_quoted_and_merged_results_say_so():
     assert "'my table.csv'" in reproduce.command(result_of(Exact()), "my table.csv")
     assert "merge" in reproduce.command(result_of(Exact(), seed=[1, 2]))
+
+
+def test_roots_assumed_by_names_are_assumed_again_and_no_knowledge_of_the_user():
+    said = {"knowledge": {"assumed_roots": ["age"], "sinks": ["z"]}}
+    result = result_of(Exact(), **said)
+    assert yaml.safe_load(reproduce.knowledge(result)) == {"sinks": ["z"]}
+    assert "--no-assumed-roots" not in reproduce.command(result, "t.csv", "r.nc")
+
+
+def test_roots_that_were_not_assumed_are_not_assumed_again():
+    summary = {"columns": {"age": {"kind": "continuous"}, "x": {}}}
+    result = replace(result_of(Exact()), summary=summary)
+    assert "--no-assumed-roots" in reproduce.command(result, "t.csv", "r.nc")

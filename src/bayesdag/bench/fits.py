@@ -97,7 +97,12 @@ class FitRunner:
             return self._fit_many(trials, sources, clock)
         found = []
         for trial, source in zip(trials, sources, strict=True):
-            given: Measures = {"monitor": self._watch([source], clock), "progress": False}
+            # What the rows say is measured, not what names of columns would.
+            given: Measures = {
+                "monitor": self._watch([source], clock),
+                "progress": False,
+                "assumed_roots": False,
+            }
             if self.with_environment and source.environment is not None:
                 given["environment"] = source.environment
             found.append(fitting.fit(source.train, self.method, seed=trial.seed, **given))

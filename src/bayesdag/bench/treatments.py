@@ -113,6 +113,7 @@ class PosteriorEffect(OneByOne):
             source.table,
             self.method,
             knowledge={"tiers": source.tiers},
+            assumed_roots=False,
             seed=trial.seed,
             progress=False,
         )

@@ -18,6 +18,7 @@ from bayesdag.cli.options import (
     Kinds,
     Log,
     NaValues,
+    NoAssumedRoots,
     Only,
     Quiet,
     Result,
@@ -60,6 +61,7 @@ def fit(
         str | None, typer.Option(help="A name from `bayesdag methods`; default: auto.")
     ] = None,
     knowledge: Annotated[Path | None, typer.Option(help="YAML file with prior knowledge.")] = None,
+    no_assumed_roots: NoAssumedRoots = False,
     interventions: Interventions = None,
     environment: Environment = None,
     kinds: Kinds = None,
@@ -125,7 +127,8 @@ def fit(
     if graph is not None:
         refuse_gaps(data)
     partial = out.with_name(f"{out.name}.partial")
-    wanted = fitting.settings_of(wrapped, taken, Knowledge.read(knowledge), seed)
+    said = fitting.known(Knowledge.read(knowledge), chosen, data, not no_assumed_roots)
+    wanted = fitting.settings_of(wrapped, taken, said, seed)
 
     def run(kept: result_file.KeptProgress) -> "Posterior":
         with parallel.using(cluster):
@@ -133,6 +136,7 @@ def fit(
                 data,
                 chosen,
                 knowledge=knowledge,
+                assumed_roots=not no_assumed_roots,
                 seed=seed,
                 checkpoint=partial,
                 monitor=kept,

@@ -76,6 +76,13 @@ def _show(found: "Inspection") -> None:
     print_rows(heads, rows)
     for name in found.environments:
         say(f"{name}: says where rows come from; its labels become context variables")
+    roots = [column.name for column in found.columns if column.assumed_root]
+    if roots:
+        whom = "them" if len(roots) > 1 else "it"
+        say(
+            f"{', '.join(roots)}: a fit takes {whom} to have no causes in this table, by name "
+            "(fit --no-assumed-roots lets the data decide)"
+        )
     for advice in (*(words for column in found.columns for words in column.advice), *found.advice):
         say(f"note: {advice}")
     if found.refusal:

@@ -57,6 +57,13 @@ Log = Annotated[
 Decimal = Annotated[
     str | None, typer.Option(help="',' where numbers are written with a decimal comma.")
 ]
+NoAssumedRoots = Annotated[
+    bool,
+    typer.Option(
+        "--no-assumed-roots",
+        help="Let the data decide whether columns called age, sex, year and the like have causes.",
+    ),
+]
 Cause = Annotated[str, typer.Option(help="Column whose effect is wanted.")]
 Outcome = Annotated[str, typer.Option(help="Column that it acts on.")]
 EffectValues = Annotated[

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float
 
 from bayesdag import plugins
-from bayesdag.data import environments, gaps, kinds, preparing, reading, tables
+from bayesdag.data import environments, gaps, kinds, preparing, reading, root_names, tables
 from bayesdag.data.dataset import Dataset
 from bayesdag.data.kinds import Declaration, Kind
 from bayesdag.errors import BayesdagWarning, InputError
@@ -41,6 +41,7 @@ class InspectedColumn(NamedTuple):
         num_distinct: different values.
         missing_fraction: of its cells.
         fit: what a fit does with it.
+        assumed_root: whether it is taken to have no causes in the table, by its name.
         advice: what to look at before a fit.
     """
 
@@ -53,6 +54,7 @@ class InspectedColumn(NamedTuple):
     num_distinct: int
     missing_fraction: float
     fit: str
+    assumed_root: bool
     advice: tuple[str, ...]
 
 
@@ -145,7 +147,7 @@ def _looked(
         except InputError as error:
             distinct = int(given.astype(str).nunique())
             shown = InspectedColumn(
-                name, REFUSED, (), str(error), "", "", distinct, fraction, REFUSED, ()
+                name, REFUSED, (), str(error), "", "", distinct, fraction, REFUSED, False, ()
             )
             return _Looked(shown, None, kinds.CONTINUOUS)
     words = tuple(str(one.message) for one in said)
@@ -172,6 +174,7 @@ def _shown(
         num_distinct=len(np.unique(present)),
         missing_fraction=float(gap.mean()),
         fit=_fit(kind, bool(gap.any())),
+        assumed_root=bool(root_names.assumed_roots([name], [kind])),
         advice=(*said, *_level_advice(present, kind, name)),
     )
 

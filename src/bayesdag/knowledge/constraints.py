@@ -45,6 +45,8 @@ class Knowledge:
         roots: names without parents.
         sinks: names without children.
         beliefs: (cause, effect, probability); its odds multiply the prior odds of the edge.
+        assumed_roots: names without parents, too, which nobody has said: they are called so that
+            nothing in a table would act on them (`fit` finds them).
     """
 
     required: tuple[tuple[str, str], ...] = ()
@@ -53,6 +55,7 @@ class Knowledge:
     roots: tuple[str, ...] = ()
     sinks: tuple[str, ...] = ()
     beliefs: tuple[tuple[str, str, float], ...] = ()
+    assumed_roots: tuple[str, ...] = ()
 
     def __init__(
         self,
@@ -62,8 +65,9 @@ class Knowledge:
         roots: Any = (),
         sinks: Any = (),
         beliefs: Any = (),
+        assumed_roots: Any = (),
     ) -> None:
-        parts = (required, forbidden, tiers, roots, sinks, beliefs)
+        parts = (required, forbidden, tiers, roots, sinks, beliefs, assumed_roots)
         for name, statement in zip(parse.PARTS, parts, strict=True):
             object.__setattr__(self, name, parse.normal_form(name, statement))
 
@@ -71,6 +75,19 @@ class Knowledge:
     def read(cls, source: Any) -> "Knowledge":
         """Knowledge from None, a mapping, the path of a file, or pgmpy's ExpertKnowledge."""
         return source if isinstance(source, Knowledge) else cls(**parse.read(source))
+
+    def assuming(self, roots: Iterable[str]) -> "Knowledge":
+        """The same with further roots that are assumed; what has been said is not overruled.
+
+        Whoever requires an edge into a column, believes in one, or puts it into a later tier has
+        thought of causes, and a root that has been said need not be assumed.
+        """
+        effects = {edge[1] for edge in (*self.required, *self.beliefs)}
+        later = {name for tier in self.tiers[1:] for name in tier}
+        spoken_of = effects | later | set(self.roots)
+        wanted = dict.fromkeys((*self.assumed_roots, *roots))
+        assumed = tuple(name for name in wanted if name not in spoken_of)
+        return dataclasses.replace(self, assumed_roots=assumed)
 
     def bind(
         self, names: Iterable[str], contexts: Bool[np.ndarray, " d"] | None = None
@@ -106,7 +123,7 @@ class Knowledge:
 
     def _refuse_unknown(self, names: tuple[str, ...]) -> None:
         edges = [*self.required, *self.forbidden, *(belief[:2] for belief in self.beliefs)]
-        groups = [*edges, *self.tiers, self.roots, self.sinks]
+        groups = [*edges, *self.tiers, self.roots, self.sinks, self.assumed_roots]
         named = dict.fromkeys(name for group in groups for name in group)
         unknown = [name for name in named if name not in names]
         if unknown:
@@ -116,6 +133,7 @@ class Knowledge:
     def _bans(self, index: dict[str, int]) -> list["_Ban"]:
         """Edges ruled out by each kind of statement, the required ones aside."""
         is_root = np.array([name in self.roots for name in index], dtype=bool)
+        is_assumed = np.array([name in self.assumed_roots for name in index], dtype=bool)
         is_sink = np.array([name in self.sinks for name in index], dtype=bool)
         tier = _tier_of(self.tiers)
         level = np.array([tier.get(name, np.nan) for name in index])
@@ -123,6 +141,10 @@ class Knowledge:
         return [
             _Ban(_matrix(self.forbidden, index), lambda *_: "it is forbidden"),
             _Ban(nowhere | is_root, lambda _, effect: f"{effect} is a root: it has no parents"),
+            _Ban(
+                nowhere | is_assumed,
+                lambda _, effect: f"{effect} is an assumed root: it has no parents",
+            ),
             _Ban(
                 nowhere | is_sink[:, None],
                 lambda cause, _: f"{cause} is a sink: it has no children",
@@ -153,7 +175,11 @@ class Knowledge:
     def _kinds(self) -> frozenset[str]:
         used = {
             "required": self.required,
-            "forbidden": self.forbidden or self.tiers[1:] or self.roots or self.sinks,
+            "forbidden": self.forbidden
+            or self.tiers[1:]
+            or self.roots
+            or self.sinks
+            or self.assumed_roots,
             "beliefs": self.beliefs,
         }
         return frozenset(kind for kind, statement in used.items() if statement)

@@ -1,8 +1,8 @@
 """Formats of knowledge: mappings, YAML, Tetrad's text and pgmpy's object.
 
 Whatever the source, `read` returns plain parts (`required`, `forbidden`, `tiers`, `roots`,
-`sinks`, `beliefs`) and `normal_form` turns one part into tuples of names. Whether the parts
-agree with each other and with a table is the business of `knowledge`.
+`sinks`, `beliefs`, `assumed_roots`) and `normal_form` turns one part into tuples of names.
+Whether the parts agree with each other and with a table is the business of `knowledge`.
 """
 
 import numbers
@@ -13,7 +13,7 @@ from typing import Any
 
 from bayesdag.errors import KnowledgeError, did_you_mean
 
-PARTS = ("required", "forbidden", "tiers", "roots", "sinks", "beliefs")
+PARTS = ("required", "forbidden", "tiers", "roots", "sinks", "beliefs", "assumed_roots")
 ALIASES = {"required_edges": "required", "forbidden_edges": "forbidden", "temporal_order": "tiers"}
 ARROWS = (" -> ", " → ", "->", "→")  # spaced ones first: a name may hold a bare arrow
 

@@ -87,11 +87,21 @@ def constrained(knowledge: Constraints, derivation: Derivation) -> Constraints |
     return dataclasses.replace(knowledge, required=required, forbidden=forbidden, kinds=kinds)
 
 
-def _cases(data: Dataset, knowledge: Constraints) -> list[_Case]:
-    """Those that the knowledge allows."""
+def contradicts(data: Dataset, knowledge: Constraints) -> bool:
+    """Whether knowledge leaves no column that could be computed, where some have to be."""
+    return bool(data.dependences) and not _possible(data, knowledge)
+
+
+def _possible(data: Dataset, knowledge: Constraints) -> list[_Case]:
+    """Cases that the knowledge allows."""
     ways = derivations(data.values, data.observed, data.dependences)
-    possible = [(way, constrained(knowledge, way)) for way in ways]
-    cases = [_Case(_computed(way, data.names), bound) for way, bound in possible if bound]
+    bound = [(way, constrained(knowledge, way)) for way in ways]
+    return [_Case(_computed(way, data.names), allowed) for way, allowed in bound if allowed]
+
+
+def _cases(data: Dataset, knowledge: Constraints) -> list[_Case]:
+    """Those that the knowledge allows, or a refusal."""
+    cases = _possible(data, knowledge)
     if not cases:
         raise KnowledgeError(
             f"{'; '.join(data.dependences.describe())}, but by your knowledge none of them can "

@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 
 from bayesdag import plugins
+from bayesdag.data import Kind, root_names
 from bayesdag.posterior import Posterior
 
 LONGEST = 88  # of a line
+_ASSUMED = "assumed_roots"
 
 
 def command(posterior: Posterior, table: str = "TABLE.csv", out: str = "RESULT.nc") -> str:
@@ -25,8 +27,10 @@ def command(posterior: Posterior, table: str = "TABLE.csv", out: str = "RESULT.n
     if options is None:
         return _in_python(posterior, table, out)
     words = ["bayesdag", "fit", table, "--out", out, *options, "--seed", str(stated["seed"])]
-    if stated.get("knowledge"):
+    if _said(posterior):
         words += ["--knowledge", "knowledge.yaml"]
+    if _declines_roots(posterior):
+        words += ["--no-assumed-roots"]
     if posterior.summary.get("num_rows_with_interventions"):
         words += ["--interventions", "INTERVENTIONS"]
     for one in posterior.contexts.environments:
@@ -39,8 +43,23 @@ def knowledge(posterior: Posterior) -> str:
     """What was known beforehand, as the YAML file that the command reads; else empty."""
     import yaml
 
-    said = posterior.provenance.get("knowledge") or {}
+    said = _said(posterior)
     return yaml.safe_dump(said, sort_keys=True, allow_unicode=True) if said else ""
+
+
+def _said(posterior: Posterior) -> dict[str, Any]:
+    """Knowledge without what is assumed by the names of columns, which a fit does again."""
+    known = posterior.provenance.get("knowledge") or {}
+    return {part: said for part, said in known.items() if part != _ASSUMED}
+
+
+def _declines_roots(posterior: Posterior) -> bool:
+    """Whether names of columns suggest roots that this result does not assume."""
+    if (posterior.provenance.get("knowledge") or {}).get(_ASSUMED):
+        return False
+    columns = posterior.summary.get("columns", {})
+    kinds = {name: Kind(one.get("kind", "continuous")) for name, one in columns.items()}
+    return bool(root_names.assumed_roots(tuple(kinds), tuple(kinds.values())))
 
 
 def _method_options(config: Mapping[str, Any]) -> list[str] | None:
@@ -101,7 +120,8 @@ def _scaling(stated: Mapping[str, Any] | None) -> str | None:
 
 def _in_python(posterior: Posterior, table: str, out: str) -> str:
     stated = posterior.provenance
-    known = 'knowledge="knowledge.yaml", ' if stated.get("knowledge") else ""
+    known = 'knowledge="knowledge.yaml", ' if _said(posterior) else ""
+    known += "assumed_roots=False, " if _declines_roots(posterior) else ""
     method = json.dumps(stated["method"], sort_keys=True)
     return "\n".join(
         [
