@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from bayesdag.errors import InputError
-from bayesdag.late_imports import late
 from bayesdag.types import Key
+from bayesdag.types.late_imports import late
 
 if TYPE_CHECKING:
     import jax

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from bayesdag.errors import BayesdagWarning, InputError
-from bayesdag.late_imports import late
+from bayesdag.types.late_imports import late
 
 if TYPE_CHECKING:
     import pandas as pd

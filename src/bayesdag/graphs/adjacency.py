@@ -13,8 +13,8 @@ import numpy as np
 from jaxtyping import Bool, Float, Int, Int8
 
 from bayesdag.errors import InputError
-from bayesdag.late_imports import late
 from bayesdag.types import Array, Graph, Graphs, Potentials
+from bayesdag.types.late_imports import late
 
 if TYPE_CHECKING:
     import jax

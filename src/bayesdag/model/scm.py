@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from jaxtyping import Bool, Float, Int
 
 from bayesdag.data import Scaling
-from bayesdag.late_imports import late
 from bayesdag.types import (
     Array,
     DiscreteNodes,
@@ -25,6 +24,7 @@ from bayesdag.types import (
     PostNonlinear,
     Rows,
 )
+from bayesdag.types.late_imports import late
 
 if TYPE_CHECKING:
     import jax

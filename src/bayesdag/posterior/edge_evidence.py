@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from bayesdag.late_imports import late
 from bayesdag.model.scm import SCM
 from bayesdag.posterior import linear_gaussian
 from bayesdag.posterior.libraries import compiled, jnp, lax
 from bayesdag.posterior.simulation import Ensemble, Held
 from bayesdag.random import generator
 from bayesdag.types import Array, Facts, Key, Params
+from bayesdag.types.late_imports import late
 
 if TYPE_CHECKING:
     import jax

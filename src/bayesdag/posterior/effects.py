@@ -16,7 +16,6 @@ from jaxtyping import Bool, Float, Int
 from bayesdag import graphs as graph_facts
 from bayesdag.data import tables
 from bayesdag.errors import BayesdagWarning, InputError
-from bayesdag.late_imports import late
 from bayesdag.posterior import column_names
 from bayesdag.posterior import simulation as many
 from bayesdag.posterior.arguments import check_count, check_reach
@@ -27,6 +26,7 @@ from bayesdag.posterior.libraries import DataFrame, data_frame
 from bayesdag.posterior.simulation import Ensemble
 from bayesdag.random import generator, key_of
 from bayesdag.types import Draws, Key
+from bayesdag.types.late_imports import late
 
 if TYPE_CHECKING:
     import jax

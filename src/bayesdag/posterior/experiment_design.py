@@ -16,7 +16,6 @@ from jaxtyping import Bool, Float, Int, Shaped
 
 from bayesdag import graphs as graph_facts
 from bayesdag.errors import BayesdagWarning, InputError
-from bayesdag.late_imports import late
 from bayesdag.model.scm import SCM
 from bayesdag.posterior import column_names, estimates, information_gain
 from bayesdag.posterior import simulation as many
@@ -34,6 +33,7 @@ from bayesdag.posterior.libraries import (
 )
 from bayesdag.posterior.simulation import Ensemble
 from bayesdag.types import Array, Key, Params
+from bayesdag.types.late_imports import late
 
 if TYPE_CHECKING:
     import jax

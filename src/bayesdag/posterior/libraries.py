@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 
-from bayesdag.late_imports import late
+from bayesdag.types.late_imports import late
 
 if TYPE_CHECKING:
     import networkx

@@ -16,7 +16,6 @@ from jaxtyping import Bool, Float, Int, Int8
 from bayesdag import graphs as graph_facts
 from bayesdag.data import Dataset
 from bayesdag.errors import InputError
-from bayesdag.late_imports import late
 from bayesdag.model.noises.gaussian import Gaussian
 from bayesdag.model.scm import SCM
 from bayesdag.posterior import linear_gaussian, misfit, serial_dependence
@@ -26,6 +25,7 @@ from bayesdag.posterior.libraries import compiled, jnp, lax, special
 from bayesdag.posterior.simulation import Ensemble
 from bayesdag.random import generator
 from bayesdag.types import Array, Facts, Heteroscedastic, Key, Params
+from bayesdag.types.late_imports import late
 
 if TYPE_CHECKING:
     import jax

@@ -13,13 +13,13 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from bayesdag.data import Scaling
-from bayesdag.late_imports import late
 from bayesdag.model.mechanisms.linear import Linear
 from bayesdag.model.scm import SCM
 from bayesdag.posterior.contexts import Contexts
 from bayesdag.posterior.estimates import kish_ess
 from bayesdag.posterior.libraries import compiled, jnp, lax, map_leaves
 from bayesdag.types import Array, Draws, JaxArray, Key, Params, Weights
+from bayesdag.types.late_imports import late
 
 if TYPE_CHECKING:
     import jax

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bayesdag.late_imports import late
 from bayesdag.types import Key, Params, Rows
+from bayesdag.types.late_imports import late
 
 if TYPE_CHECKING:
     import jax
