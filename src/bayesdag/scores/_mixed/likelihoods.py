@@ -1,6 +1,7 @@
 """Likelihoods of levels and counts given linear predictors: logistic, ordered, negative binomial.
 
-All take designs of m regressions at once, padded with columns of zeros, whose first column is 1.
+All take designs of m regressions at once, padded with columns of zeros, whose first column is 1,
+and weights: how often each row occurs.
 """
 
 from typing import NamedTuple
@@ -13,6 +14,10 @@ from bayesdag.scores._mixed.newton import Derivatives
 
 LEAST_PROBABILITY = 0.01  # of a level in a residual: a single surprise is no pattern
 MOST_LOG_MEAN = 30.0  # of a count: predictors are cut off there, far from any data
+
+
+RowWeights = Float[np.ndarray, " n"] | Float[np.ndarray, ""]
+ONCE = np.ones(())  # every row
 
 
 class Residuals(NamedTuple):
@@ -37,27 +42,34 @@ class MultinomialLogistic(NamedTuple):
     design: Float[np.ndarray, "m n p"]
     codes: Int[np.ndarray, " n"]
     num_levels: int
+    weights: RowWeights = ONCE
 
     def derivatives(self, theta: Float[np.ndarray, "m q"]) -> Derivatives:
         """At weights in the order (column, level)."""
         m, n, p = self.design.shape
         others = self.num_levels - 1
         predictor = self.design @ theta.reshape(m, p, others)
-        of_reference = np.zeros((m, n, 1))
-        every = np.concatenate([predictor, of_reference], axis=2)
-        log_total = np.logaddexp.reduce(every, axis=2)
-        probability = np.exp(predictor - log_total[:, :, None])
+        highest = np.maximum(predictor.max(axis=2), 0.0)  # that of the reference is 0
+        probability = np.exp(predictor - highest[:, :, None])
+        total = probability.sum(axis=2) + np.exp(-highest)
+        probability /= total[:, :, None]
+        log_total = highest + np.log(total)
         is_level = self.codes[:, None] == np.arange(1, self.num_levels)
-        value = (predictor * is_level).sum(axis=(1, 2)) - log_total.sum(axis=1)
+        value = (((predictor * is_level).sum(axis=2) - log_total) * self.weights).sum(axis=1)
         across = np.swapaxes(self.design, 1, 2)
-        gradient = across @ (is_level - probability)
+        gradient = across @ ((is_level - probability) * self.weights[..., None])
         hessian = np.empty((m, p, others, p, others))
         for a in range(others):
             for b in range(a + 1):
-                weight = probability[:, :, a] * ((a == b) - probability[:, :, b])
+                weight = probability[:, :, a] * ((a == b) - probability[:, :, b]) * self.weights
                 block = across @ (self.design * weight[:, :, None])
                 hessian[:, :, a, :, b] = hessian[:, :, b, :, a] = block
         return Derivatives(value, gradient.reshape(m, -1), hessian.reshape(m, p * others, -1))
+
+    def of_rows(self, rows: slice) -> "MultinomialLogistic":
+        """The same in some of the rows."""
+        weights = np.broadcast_to(self.weights, self.codes.shape)[rows]
+        return self._replace(design=self.design[:, rows], codes=self.codes[rows], weights=weights)
 
     def residuals(self, theta: Float[np.ndarray, " q"]) -> Residuals:
         """Of every level but the first, in the first regression."""
@@ -89,6 +101,7 @@ class OrderedLogistic(NamedTuple):
     design: Float[np.ndarray, "m n p"]
     codes: Int[np.ndarray, " n"]
     num_levels: int
+    weights: RowWeights = ONCE
 
     def derivatives(self, theta: Float[np.ndarray, "m q"]) -> Derivatives:
         """The log likelihood is concave in the upper and the lower threshold of each row."""
@@ -104,12 +117,13 @@ class OrderedLogistic(NamedTuple):
         # Differences of tail probabilities keep their digits on either side.
         mass = np.where(lower > 0, expit(-lower) - expit(-upper), above - below)
         mass = np.maximum(mass, 1e-300)
-        value = np.where(ordered, np.log(mass).sum(axis=1), -np.inf)
+        value = np.where(ordered, (np.log(mass) * self.weights).sum(axis=1), -np.inf)
         bell_u, bell_l = above * (1 - above), below * (1 - below)
         slope_u, slope_l = bell_u / mass, -bell_l / mass
-        bend_uu = bell_u * (1 - 2 * above) / mass - slope_u**2
-        bend_ll = -bell_l * (1 - 2 * below) / mass - slope_l**2
-        bend_ul = -slope_u * slope_l
+        bend_uu = (bell_u * (1 - 2 * above) / mass - slope_u**2) * self.weights
+        bend_ll = (-bell_l * (1 - 2 * below) / mass - slope_l**2) * self.weights
+        bend_ul = -slope_u * slope_l * self.weights
+        slope_u, slope_l = slope_u * self.weights, slope_l * self.weights
         read = self.design[:, :, 1:]
         at_u = (self.codes[:, None] == np.arange(cuts)).astype(float)
         at_l = (self.codes[:, None] == np.arange(1, cuts + 1)).astype(float)
@@ -125,8 +139,13 @@ class OrderedLogistic(NamedTuple):
         mixed = (bend_uu + bend_ul)[:, :, None] * at_u + (bend_ll + bend_ul)[:, :, None] * at_l
         hessian[:, cuts:, :cuts] = across @ mixed
         hessian[:, :cuts, cuts:] = np.swapaxes(hessian[:, cuts:, :cuts], 1, 2)
-        hessian[:, cuts:, cuts:] = across @ (read * (bell_u + bell_l)[:, :, None])
+        hessian[:, cuts:, cuts:] = across @ (read * ((bell_u + bell_l) * self.weights)[:, :, None])
         return Derivatives(value, gradient, hessian)
+
+    def of_rows(self, rows: slice) -> "OrderedLogistic":
+        """The same in some of the rows."""
+        weights = np.broadcast_to(self.weights, self.codes.shape)[rows]
+        return self._replace(design=self.design[:, rows], codes=self.codes[rows], weights=weights)
 
     def residuals(self, theta: Float[np.ndarray, " q"]) -> Residuals:
         """Of every level but the first, in the first regression."""
@@ -144,7 +163,8 @@ class OrderedLogistic(NamedTuple):
 
     def start(self) -> Float[np.ndarray, "m q"]:
         """Thresholds at the shares of the codes."""
-        counts = np.bincount(self.codes, minlength=self.num_levels) + 0.5
+        occurring = np.broadcast_to(self.weights, self.codes.shape)
+        counts = np.bincount(self.codes, occurring, minlength=self.num_levels) + 0.5
         share = np.cumsum(counts)[:-1] / counts.sum()
         zero = np.zeros(self.design.shape[2] - 1)
         return np.tile(np.append(np.log(share / (1 - share)), zero), (len(self.design), 1))
@@ -161,6 +181,7 @@ class NegativeBinomial(NamedTuple):
     design: Float[np.ndarray, "m n p"]
     counts: Float[np.ndarray, " n"]
     dispersion: float
+    weights: RowWeights = ONCE
 
     def derivatives(self, theta: Float[np.ndarray, "m q"]) -> Derivatives:
         """The log likelihood is concave in the predictor."""
@@ -172,10 +193,15 @@ class NegativeBinomial(NamedTuple):
         constant = gammaln(self.counts + r) - gammaln(r) - gammaln(self.counts + 1) + r * np.log(r)
         share = np.exp(predictor - log_sum)
         across = np.swapaxes(self.design, 1, 2)
-        gradient = (across @ (y - (y + r) * share)[:, :, None])[:, :, 0]
-        weight = (y + r) * share * (1 - share)
+        gradient = (across @ ((y - (y + r) * share) * self.weights)[:, :, None])[:, :, 0]
+        weight = (y + r) * share * (1 - share) * self.weights
         hessian = across @ (self.design * weight[:, :, None])
-        return Derivatives(value.sum(axis=1) + constant.sum(), gradient, hessian)
+        return Derivatives(((value + constant) * self.weights).sum(axis=1), gradient, hessian)
+
+    def of_rows(self, rows: slice) -> "NegativeBinomial":
+        """The same in some of the rows."""
+        weights = np.broadcast_to(self.weights, self.counts.shape)[rows]
+        return self._replace(design=self.design[:, rows], counts=self.counts[rows], weights=weights)
 
     def residuals(self, theta: Float[np.ndarray, " q"]) -> Residuals:
         """In the first regression."""
@@ -190,7 +216,9 @@ class NegativeBinomial(NamedTuple):
     def start(self) -> Float[np.ndarray, "m q"]:
         """The mean of all counts."""
         theta = np.zeros((len(self.design), self.design.shape[2]))
-        theta[:, 0] = np.log(self.counts.mean() + 0.1) if len(self.counts) else 0.0
+        occurring = np.broadcast_to(self.weights, self.counts.shape)
+        if occurring.sum():
+            theta[:, 0] = np.log(np.average(self.counts, weights=occurring) + 0.1)
         return theta
 
     @property

@@ -89,7 +89,7 @@ class NetworkFits:
             MixedClass.BY_LEVEL in regressions.classes(node, parents, False)
         )
         explained = [regressions.design(parents, best.scale, kind, seen) for kind in kinds]
-        explained.append(self.columns.products(best.scale, parents)[seen])
+        explained.append(self.columns.products(best.scale, parents, seen))
         left, deviation = regressions.residuals(node, parents, best, seen)
         return hidden_units.is_unexplained(
             np.random.default_rng(0),

@@ -18,10 +18,12 @@ from bayesdag.scores._mixed.contingency import configurations
 from bayesdag.scores._mixed.features import MixedClass, MixedColumns, Scale
 from bayesdag.scores._mixed.gaussian import PRIOR_SCALES, Regression
 from bayesdag.scores._mixed.likelihoods import (
+    ONCE,
     MultinomialLogistic,
     NegativeBinomial,
     OrderedLogistic,
     Residuals,
+    RowWeights,
 )
 from bayesdag.scores._mixed.newton import Mode
 
@@ -30,7 +32,12 @@ WEIGHT_SCALES = (1.5, 0.5, 5.0)
 CONSTANT_SCALE = 1.77  # of the constant of a level: logits of two levels differ by 2.5
 DISPERSIONS = (1.0, 0.3, 4.0, 20.0, 200.0)
 _MOST_COLUMNS_BY_LEVEL = 40  # of a design with functions of their own in every configuration
+_ROWS_TO_START = 1000  # that say where a mode is, roughly
+# Tables in which rows of a family are looked for that come again, and what has to be saved.
+_LEAST_ROWS_TO_MERGE, _MOST_DIFFERENT = 1000, 0.5
 _NUMBERS_AT_ONCE = 1_500_000  # in designs of regressions that are fitted together
+
+LevelsOrCounts = MultinomialLogistic | OrderedLogistic | NegativeBinomial
 
 
 class Component(NamedTuple):
@@ -194,7 +201,29 @@ class MixedRegressions:
         kind: MixedClass,
         seen: Bool[np.ndarray, " n"],
     ) -> Iterator[tuple[tuple[float, ...], Int[np.ndarray, " r"], Float[np.ndarray, " r"]]]:
-        designs = [self.design(chosen, scale, kind, seen) for chosen in parents]
+        alike = [self._different_rows(node, chosen, seen) for chosen in parents]
+        for k, found in enumerate(alike):
+            if found is not None:
+                rows, weights = found
+                design = self.design(parents[k], scale, kind, rows)[None]
+                for hyper, mode in self.laplace(node, design, rows, weights):
+                    yield hyper, np.array([k]), mode.log_evidence
+        yield from self._fitted_together(
+            node, parents, scale, kind, seen, [k for k, one in enumerate(alike) if one is None]
+        )
+
+    def _fitted_together(
+        self,
+        node: int,
+        parents: Bool[np.ndarray, "m d"],
+        scale: Scale,
+        kind: MixedClass,
+        seen: Bool[np.ndarray, " n"],
+        which: list[int],
+    ) -> Iterator[tuple[tuple[float, ...], Int[np.ndarray, " r"], Float[np.ndarray, " r"]]]:
+        """Some of the families, many at once, in all rows that count."""
+        designs = [self.design(parents[k], scale, kind, seen) for k in which]
+        numbers = np.array(which, dtype=int)
         widths = np.array([design.shape[1] for design in designs])
         order = np.argsort(widths, kind="stable")
         while len(order):
@@ -205,17 +234,43 @@ class MixedRegressions:
             for row, k in enumerate(piece):
                 padded[row, :, : widths[k]] = designs[k]
             for hyper, mode in self.laplace(node, padded, seen):
-                yield hyper, piece, mode.log_evidence
+                yield hyper, numbers[piece], mode.log_evidence
+
+    def _different_rows(
+        self, node: int, parents: Bool[np.ndarray, " d"], seen: Bool[np.ndarray, " n"]
+    ) -> tuple[Int[np.ndarray, " r"], Float[np.ndarray, " r"]] | None:
+        """Rows in which the family differs and how often they occur; None where most differ.
+
+        Codes, and measurements that were rounded, come again and again in long tables.
+        """
+        rows = np.flatnonzero(seen)
+        if len(rows) < _LEAST_ROWS_TO_MERGE:
+            return None
+        labels = self.columns.value_codes
+        number = labels[rows, node]
+        for j in np.flatnonzero(parents):
+            number = number * (labels[:, j].max() + 1) + labels[rows, j]
+            # Numbered anew, so that many columns do not overflow.
+            number = np.unique(number, return_inverse=True)[1]
+        _, first, counts = np.unique(number, return_index=True, return_counts=True)
+        if len(first) > _MOST_DIFFERENT * len(rows):
+            return None
+        order = np.argsort(first)
+        return rows[first[order]], counts[order].astype(float)
 
     def laplace(
-        self, node: int, design: Float[np.ndarray, "m r p"], seen: Bool[np.ndarray, " n"]
+        self,
+        node: int,
+        design: Float[np.ndarray, "m r p"],
+        seen: Bool[np.ndarray, " n"] | Int[np.ndarray, " r"],
+        weights: RowWeights = ONCE,
     ) -> Iterator[tuple[tuple[float, ...], Mode]]:
         """Modes under every hyperparameter; each search starts where the last one ended."""
         start = None
         for others in self._other_hypers(node):
-            model = self._likelihood(node, design, (0.0, *others), seen)
+            model = self._likelihood(node, design, (0.0, *others), seen, weights)
             # Modes of counts of another dispersion lie near each other.
-            start = model.start() if start is None or not self._is_count(node) else start
+            start = _start(model) if start is None or not self._is_count(node) else start
             for hyper, mode in _along_scales(model, start):
                 start = mode.theta if hyper == WEIGHT_SCALES[:1] else start
                 yield (*hyper, *others), mode
@@ -234,30 +289,32 @@ class MixedRegressions:
         node: int,
         design: Float[np.ndarray, "m r p"],
         hyper: tuple[float, ...],
-        seen: Bool[np.ndarray, " n"],
-    ) -> MultinomialLogistic | OrderedLogistic | NegativeBinomial:
+        seen: Bool[np.ndarray, " n"] | Int[np.ndarray, " r"],
+        weights: RowWeights = ONCE,
+    ) -> LevelsOrCounts:
         """Of levels or counts in some rows."""
         if self._is_count(node):
-            return NegativeBinomial(design, self.columns.counts[seen, node], hyper[1])
+            return NegativeBinomial(design, self.columns.counts[seen, node], hyper[1], weights)
         codes, k = self.columns.codes[seen, node], int(self.columns.num_levels[node])
         ordered = self.columns.kinds[node].name == "ordinal" and hyper[1] == 1
-        return (OrderedLogistic if ordered else MultinomialLogistic)(design, codes, k)
+        return (OrderedLogistic if ordered else MultinomialLogistic)(design, codes, k, weights)
 
     def design(
         self,
         parents: Bool[np.ndarray, " d"],
         scale: Scale,
         kind: MixedClass,
-        seen: Bool[np.ndarray, " n"],
+        seen: Bool[np.ndarray, " n"] | Int[np.ndarray, " r"],
     ) -> Float[np.ndarray, "r p"]:
         """Features of the parents in the rows that count; the constant first."""
         if kind == MixedClass.BY_LEVEL:
-            return self.columns.design_by_level(scale, parents)[seen]
+            return self.columns.design_by_level(scale, parents, seen)
         features = self.columns.additive_features(scale, kind, parents)
-        read = self.columns.tables[scale].values[seen][:, features]
+        rows = np.flatnonzero(seen) if seen.dtype == bool else seen
+        read = self.columns.tables[scale].values[rows[:, None], features]
         if kind != MixedClass.QUADRATIC:
             return read
-        return np.concatenate([read, self.columns.products(scale, parents)[seen]], axis=1)
+        return np.concatenate([read, self.columns.products(scale, parents, rows)], axis=1)
 
     def targets(
         self, node: int, scale: Scale, seen: Bool[np.ndarray, " n"]
@@ -368,15 +425,30 @@ def log_prior(
 
 
 def _along_scales(
-    model: MultinomialLogistic | OrderedLogistic | NegativeBinomial,
+    model: LevelsOrCounts,
     start: Float[np.ndarray, "m q"] | None = None,
     scales: Sequence[float] = WEIGHT_SCALES,
 ) -> Iterator[tuple[tuple[float], Mode]]:
     """Modes under prior scales of the weights; each search starts where the last one ended."""
-    start = model.start() if start is None else start
+    start = _start(model) if start is None else start
+    known = None
     for scale in scales:
-        precision = np.full(model.design.shape[2], scale**-2)
-        precision[0] = CONSTANT_SCALE**-2
-        mode = newton.laplace(model, model.prior(precision), start)
-        start = mode.theta
+        mode = newton.laplace(model, _prior(model, scale), start, known)
+        start, known = mode.theta, mode.derivatives
         yield (scale,), mode._replace(log_evidence=mode.log_evidence + model.log_constant)
+
+
+def _prior(model: LevelsOrCounts, scale: float) -> Float[np.ndarray, "q q"]:
+    """Precision of the parameters where weights have this scale."""
+    precision = np.full(model.design.shape[2], scale**-2)
+    precision[0] = CONSTANT_SCALE**-2
+    return model.prior(precision)
+
+
+def _start(model: LevelsOrCounts) -> Float[np.ndarray, "m q"]:
+    """Where a search begins: near the mode of every so many of the rows, where there are many."""
+    every = model.design.shape[1] // _ROWS_TO_START
+    if every < 2:
+        return model.start()
+    fewer = model.of_rows(slice(None, None, every))
+    return newton.laplace(fewer, _prior(fewer, WEIGHT_SCALES[0]), model.start()).theta
