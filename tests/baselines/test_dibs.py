@@ -71,6 +71,43 @@ def test_the_direction_is_that_of_stein_variational_gradient_descent(seed):
     np.testing.assert_allclose(params["noise"]["log_scale"], expected["log_scale"], rtol=1e-4)
 
 
+def test_known_noise_neither_moves_nor_ties_particles(seed):
+    rng = np.random.default_rng(seed)
+    method = dataclasses.replace(QUICK, num_particles=3, noise_variance=0.25)
+    kernel = method._kernel(method._embedding(method.prior))
+    state = kernel.start(jax.random.key(seed), 2)
+    np.testing.assert_allclose(state.params["noise"]["log_scale"], np.log(0.5), rtol=1e-6)
+    assert not state.params["noise"]["log_scale"].weak_type  # or the second chunk compiles anew
+    far = {"weights": jnp.asarray([[[0.0] * 2] * 2, [[1e2] * 2] * 2, [[-1e2] * 2] * 2])}
+    params = {"mechanism": far, "noise": state.params["noise"]}
+    latent = 30 * state.latent
+    slopes = [
+        jax.tree.map(lambda leaf: jnp.asarray(rng.normal(size=leaf.shape), jnp.float32), tree)
+        for tree in (latent, params)
+    ]
+    moved, functions = jax.jit(kernel._stein)(latent, params, *slopes)
+    # Each particle is alone: both of its own kernels are one, and a third of a mean of three.
+    np.testing.assert_allclose(moved, 2 * slopes[0] / 3, rtol=1e-2)
+    weights = 2 * slopes[1]["mechanism"]["weights"] / 3
+    np.testing.assert_allclose(functions["mechanism"]["weights"], weights, rtol=1e-2)
+    assert not np.any(functions["noise"]["log_scale"])
+
+
+def test_known_noise_is_that_of_every_draw_and_is_said():
+    posterior = fit(toy_frame(), dataclasses.replace(QUICK, num_steps=60, noise_variance=0.25))
+    np.testing.assert_allclose(posterior.params["noise"]["log_scale"], np.log(0.5), rtol=1e-6)
+    assert "σ² = 0.25" in posterior.provenance["model"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [({"noise_variance": 0.0}, "above 0"), ({"noise_variance": 1.0, "score": BGe()}, "integrates")],
+)
+def test_known_noise_that_means_nothing_is_refused(settings, words):
+    with pytest.raises(InputError, match=words):
+        DiBS(**settings)
+
+
 def test_weights_off_the_edges_have_no_prior():
     params = {"mechanism": {"weights": jnp.ones((2, 2))}, "noise": {"log_scale": jnp.zeros(2)}}
     none, one = jnp.zeros((2, 2)), jnp.zeros((2, 2)).at[0, 1].set(1.0)

@@ -26,7 +26,11 @@ OPTIONS = {
     "marginal dibs": replace(DIBS, score=BGe(), num_steps=150),
     "weighted dibs": replace(DIBS, weighted=True),
     "dibs by score functions": replace(DIBS, score_function=True),
-    "dibs with networks": replace(DIBS, mechanism=MLP(width=4), batch_size=100, num_steps=150),
+    # Cycles have to cost more than the edges that a short run would close them with.
+    "dibs with networks": replace(
+        DIBS, mechanism=MLP(width=4), batch_size=100, num_steps=300, beta=4.0
+    ),
+    "dibs with known noise": replace(DIBS, noise_variance=0.5),
     "bcd with a flow": replace(BCD_QUICK, flow_layers=1),
     "bcd with equal noise": replace(BCD_QUICK, equal_noise=True),
     "dds by sinkhorn": replace(DDS_QUICK, sinkhorn=Sinkhorn(temperature=0.2)),

@@ -1,6 +1,7 @@
 """Measurements of published claims of cost."""
 
 import numpy as np
+import pytest
 
 from bayesdag.bench import claims
 
@@ -24,3 +25,10 @@ def test_matrices_of_full_rank_take_more_sweeps_than_those_of_rank_one():
 def test_a_step_of_particles_is_timed():
     found = claims.particle_seconds(0, d=3, num_particles=2, num_steps=3)
     assert found["step_seconds"] > 0
+    assert found["kernel_cpu"] > 0
+    assert found["step_cpu"] > 0
+
+
+def test_hours_of_a_preset_are_those_of_its_steps():
+    found = claims.preset_seconds(0, preset="quick", d=3, num_rows=20, num_steps=2)
+    assert found["cpu_hours"] == pytest.approx(found["step_cpu"] * 300 / 3600)

@@ -5,6 +5,7 @@ NeurIPS. Joint DiBS moves an embedding Z of a graph together with functions Θ a
 DiBS moves Z alone, under the evidence of graphs.
 """
 
+import math
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -60,6 +61,7 @@ class SteinKernel:
         param_bandwidth: of the kernel of Θ.
         noise_bandwidth: of the kernel of log σ.
         learning_rate: of RMSprop.
+        noise_variance: σ² of every variable where it is known; None: moved with the rest.
     """
 
     mechanism: Mechanism
@@ -72,15 +74,17 @@ class SteinKernel:
     param_bandwidth: float
     noise_bandwidth: float
     learning_rate: float
+    noise_variance: float | None
 
     def start(self, key: Key, d: int) -> ParticleState:
         """Particles from their priors; functions as the mechanism starts them."""
         key_latent, key_params = jax.random.split(key)
         latent = self.embedding.start(key_latent, self.num_particles, d)
         keys = jax.random.split(key_params, self.num_particles)
+        log_scale = 0.5 * math.log(1.0 if self.noise_variance is None else self.noise_variance)
         params = {
             "mechanism": jax.vmap(lambda k: self.mechanism.init(k, d))(keys),
-            "noise": {"log_scale": jnp.zeros((self.num_particles, d))},
+            "noise": {"log_scale": jnp.full((self.num_particles, d), log_scale, latent.dtype)},
         }
         return ParticleState(latent, params, self._optimiser.init((latent, params)))
 
@@ -184,17 +188,23 @@ class SteinKernel:
     def _stein(
         self, latent: Array, params: Params, latent_slope: Array, param_slope: Params
     ) -> tuple[Array, Params]:
-        """Directions of the particles, in the shape of what moves."""
+        """Directions of the particles, in the shape of what moves; known noise stays.
+
+        Known noise has no kernel either: a constant would tie all particles to one another.
+        """
         flat = jax.vmap(lambda tree: ravel_pytree(tree)[0])
         positions = (flat(latent), flat(params["mechanism"]), flat(params["noise"]))
         slopes = (flat(latent_slope), flat(param_slope["mechanism"]), flat(param_slope["noise"]))
         widths = (self.latent_bandwidth, self.param_bandwidth, self.noise_bandwidth)
-        moved = stein_directions(positions, slopes, widths)
+        num = 3 if self.noise_variance is None else 2
+        moved = stein_directions(positions[:num], slopes[:num], widths[:num])
         shaped = (latent, params["mechanism"], params["noise"])
         latent, mechanism, noise = (
             jax.vmap(lambda row, s=shape: _like(s, row))(rows)
             for shape, rows in zip(
-                (jax.tree.map(lambda leaf: leaf[0], tree) for tree in shaped), moved, strict=True
+                (jax.tree.map(lambda leaf: leaf[0], tree) for tree in shaped),
+                (*moved, jnp.zeros_like(positions[2]))[:3],
+                strict=True,
             )
         )
         return latent, {"mechanism": mechanism, "noise": noise}

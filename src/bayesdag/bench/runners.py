@@ -76,6 +76,10 @@ class Opponent(OneByOne):
     def measure_one(self, trial: Trial) -> Measures:
         """Quality and time of the other package's method."""
         source = trial.dataset(trial.seed)
+        return opponent_measures(self.found(source), source.graph)
+
+    def found(self, source: Benchmark) -> dict[str, np.ndarray]:
+        """Arrays that the other package's method returns on these rows."""
         with tempfile.TemporaryDirectory() as folder:
             given, found = Path(folder, "given.npz"), Path(folder, "found.npz")
             np.savez(given, x=source.train.scaled)
@@ -83,7 +87,7 @@ class Opponent(OneByOne):
             program = [os.environ[OPPONENTS], str(EXTERNAL / "opponents.py"), self.name]
             _call([*program, str(given), str(found), *words])
             with np.load(found) as file:
-                return opponent_measures(dict(file), source.graph)
+                return dict(file)
 
     def _matched(self, source: Benchmark) -> Measures:
         if self.settings.get("penalty") != "matched":

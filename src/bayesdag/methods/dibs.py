@@ -59,7 +59,8 @@ class DiBS:
     """Particles of graph embeddings and functions, moved by Stein's gradient.
 
     Cycles become improbable as the run goes on, but are not excluded: particles that end in a
-    graph with a cycle are counted, reported and left out. Noise variances are inferred, too.
+    graph with a cycle are counted, reported and left out. Noise variances are inferred, too,
+    unless one is given.
 
     Attributes:
         mechanism: linear functions, or one small network per variable (`mlp`).
@@ -81,6 +82,8 @@ class DiBS:
         latent_bandwidth: of the kernel between embeddings.
         param_bandwidth: of the kernel between functions.
         noise_bandwidth: of the kernel between noise scales.
+        noise_variance: of every variable, in engine units, where it is known, as in the paper of
+            DiBS; None: inferred, one per variable.
         weighted: whether a particle counts by its joint density (DiBS+).
 
     References:
@@ -110,6 +113,7 @@ class DiBS:
     latent_bandwidth: float = 5.0
     param_bandwidth: float = 500.0
     noise_bandwidth: float = 1.0
+    noise_variance: float | None = None
     weighted: bool = False
 
     def __post_init__(self) -> None:
@@ -118,6 +122,10 @@ class DiBS:
                 raise InputError(f"{name} is {getattr(self, name)}; it must be 1 or more")
         if self.batch_size is not None and self.batch_size < 1:
             raise InputError(f"batch_size is {self.batch_size}; it must be 1 or more, or None")
+        if self.noise_variance is not None and not self.noise_variance > 0:
+            raise InputError(f"noise_variance is {self.noise_variance:g}; it must be above 0")
+        if self.noise_variance is not None and self.score is not None:
+            raise InputError("dibs with a score integrates the noise out; leave noise_variance out")
         if self.score is not None and not isinstance(self.score, BGe):
             raise InputError("dibs integrates functions out by the score 'bge' alone; choose it")
         if self.score is not None and not isinstance(self.mechanism, Linear):
@@ -221,6 +229,7 @@ class DiBS:
             param_bandwidth=self.param_bandwidth,
             noise_bandwidth=self.noise_bandwidth,
             learning_rate=self.learning_rate,
+            noise_variance=self.noise_variance,
         )
 
     def _marginal_kernel(self, embedding: GraphEmbedding) -> MarginalSteinKernel:
@@ -254,9 +263,9 @@ class DiBS:
         if self.score is not None:
             return f"linear functions with Gaussian noise, integrated out: {self.score.describe()}"
         functions = "linear" if isinstance(self.mechanism, Linear) else "neural"
-        return (
-            f"{functions} functions with standard normal weights, Gaussian noise, σ² inverse gamma"
-        )
+        known = self.noise_variance
+        noise = "σ² inverse gamma" if known is None else f"σ² = {known:g}"
+        return f"{functions} functions with standard normal weights, Gaussian noise, {noise}"
 
     def _words(self, num_kept: int) -> PlainData:
         lost = self.num_particles - num_kept

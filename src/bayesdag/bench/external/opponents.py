@@ -1,8 +1,9 @@
 """Runs one opponent on one data set, in an interpreter of its own that has it installed.
 
-Started by suites (`linear`, `rivals`, `published_settings`): reads `x` from an .npz file and
-writes edge probabilities and, where there are draws or one DAG, graphs. The package under test does
-not depend on any of these libraries; each runs with its own defaults unless a setting is given.
+Started by suites (`linear`, `rivals`, `published_settings`, `dibs_package`): reads `x` from an
+.npz file and writes edge probabilities and, where there are draws or one DAG, graphs. The package
+under test does not depend on any of these libraries; each runs with its own defaults unless a
+setting is given.
 """
 
 import importlib
@@ -10,6 +11,7 @@ import os
 import sys
 import threading
 import time
+from collections.abc import Callable
 from importlib.metadata import version
 
 import numpy as np
@@ -147,23 +149,46 @@ def sdcd(x: np.ndarray, settings: dict) -> dict:
 
 def dibs_lib(x: np.ndarray, settings: dict) -> dict:
     """Joint DiBS of its authors, linear functions; draws with cycles are left out."""
-    import jax
     from dibs.inference import JointDiBS
-    from dibs.models import ErdosReniDAGDistribution, LinearGaussian
+    from dibs.models import LinearGaussian
+
+    model = LinearGaussian(n_vars=x.shape[1], obs_noise=float(settings["variance"]))
+    return particles(JointDiBS, model, x, settings)
+
+
+def dibs_lib_marginal(x: np.ndarray, settings: dict) -> dict:
+    """Marginal DiBS of its authors: BGe; draws with cycles are left out."""
+    from dibs.inference import MarginalDiBS
+    from dibs.models import BGe
+
+    return particles(MarginalDiBS, BGe(n_vars=x.shape[1]), x, settings)
+
+
+def particles(inference: Callable, model: object, x: np.ndarray, settings: dict) -> dict:
+    """Graphs of each of several runs of DiBS, which share what is compiled.
+
+    `edge` and `graphs` are those of the first run, `run_edge` and `num_cyclic` those of all.
+    """
+    import jax
+    from dibs.models import ErdosReniDAGDistribution
 
     d = x.shape[1]
-    prior = ErdosReniDAGDistribution(n_vars=d, n_edges_per_node=2)
-    model = LinearGaussian(n_vars=d, obs_noise=float(settings["variance"]))
-    sampler = JointDiBS(x=x, interv_mask=None, graph_model=prior, likelihood_model=model)
-    drawn, _ = sampler.sample(
-        key=jax.random.PRNGKey(0),
-        n_particles=int(settings["particles"]),
-        steps=int(settings["steps"]),
-    )
-    graphs = np.asarray(drawn).astype(np.int8)
-    powers = [np.linalg.matrix_power(graph.astype(float), d).any() for graph in graphs]
-    graphs = graphs[~np.array(powers)]
-    return {"graphs": graphs, "edge": graphs.mean(axis=0)}
+    prior = ErdosReniDAGDistribution(n_vars=d, n_edges_per_node=int(settings.get("edges", 2)))
+    sampler = inference(x=x, interv_mask=None, graph_model=prior, likelihood_model=model)
+    num, steps = int(settings["particles"]), int(settings["steps"])
+    runs = []
+    for seed in range(int(settings.get("runs", 1))):
+        drawn = sampler.sample(key=jax.random.PRNGKey(seed), n_particles=num, steps=steps)
+        drawn = drawn[0] if isinstance(drawn, tuple) else drawn  # joint: graphs and functions
+        graphs = np.asarray(drawn).astype(np.int8)
+        cyclic = [np.linalg.matrix_power(graph.astype(float), d).any() for graph in graphs]
+        runs.append(graphs[~np.array(cyclic)])
+    return {
+        "graphs": runs[0],
+        "edge": runs[0].mean(axis=0),
+        "run_edge": np.stack([graphs.mean(axis=0) for graphs in runs]),
+        "num_cyclic": np.array([num - len(graphs) for graphs in runs]),
+    }
 
 
 def marked(marks: np.ndarray) -> dict:
@@ -196,6 +221,7 @@ PACKAGES = {
     "gran_dag": "gcastle",
     "sdcd": "sdcd",
     "dibs_lib": "dibs-lib",
+    "dibs_lib_marginal": "dibs-lib",
 }
 # Imported before the clock starts.
 MODULES = {
@@ -211,6 +237,7 @@ MODULES = {
     "gran_dag": "castle.algorithms",
     "sdcd": "sdcd.models",
     "dibs_lib": "dibs.inference",
+    "dibs_lib_marginal": "dibs.inference",
 }
 PROGRAMS = {
     "gadget": gadget,
@@ -225,6 +252,7 @@ PROGRAMS = {
     "gran_dag": gran_dag,
     "sdcd": sdcd,
     "dibs_lib": dibs_lib,
+    "dibs_lib_marginal": dibs_lib_marginal,
 }
 
 

@@ -1,17 +1,15 @@
 """The systems of the published comparison, and those people use, on the same data."""
 
-from bayesdag.bench.columns import PATIENCE, RIVALS
+from bayesdag.bench.columns import PATIENCE, RIVALS, fits
 from bayesdag.bench.fits import FitRunner, with_baselines
 from bayesdag.bench.runners import Call, Opponent
-from bayesdag.bench.suite import BASELINES, Part, Size, Suite, Table, Trial, trials
+from bayesdag.bench.suite import BASELINES, Part, Runner, Size, Suite, Table, Trial, trials
 from bayesdag.datasets.synthetic import Synthetic
-from bayesdag.methods.bayesdag import BayesDAG
 from bayesdag.methods.bcd import BCD
 from bayesdag.methods.bootstrap_ges import BootstrapGES
 from bayesdag.methods.cam import CAM
 from bayesdag.methods.dds import DDS
 from bayesdag.methods.dibs import DiBS
-from bayesdag.model.mechanisms.linear import Linear
 from bayesdag.model.mechanisms.mlp import MLP
 from bayesdag.types import PlainData
 
@@ -45,21 +43,10 @@ ON_DEVICE = {
     "bcd": BCD(),
     "dds": DDS(),
 }
+# Times on a CPU: whole runs; and steps of published settings that take hours.
+ON_CORES = {"quick": SYSTEMS["quick"], "paper": ON_DEVICE}
+WHOLE = ("dibs", "dibs, marginal", "bcd", "dds")
 NEURAL_DIBS = {"quick": {}, "paper": {"dibs, networks": DiBS(mechanism=MLP())}}
-# Chains are timed on five variables, 500 rows.
-SMALL = Synthetic(
-    num_variables=5, edges_per_node=1, mechanism="signed_linear", num_train=500, num_test=0
-)
-SWEEPS = {
-    f"{rank}, d = {d}": Call(
-        "claims:sinkhorn_sweeps",
-        {"d": d, "temperature": 0.2, "full_rank": rank == "full rank", "deviation": 0.5},
-    )
-    for d in (20, 50)
-    for rank in ("rank one", "full rank")
-}
-PARTICLES = (20, 80, 320, 1280)
-CHAINS = (10, 20, 40, 80)
 COLUMNS = {
     "E-SHD": "expected_shd .1f",
     "CPDAG-SHD": "expected_cpdag_shd .1f",
@@ -73,7 +60,6 @@ COLUMNS = {
 
 def build(size: Size) -> Suite:
     """The suite of this size."""
-    num = NUM_DATASETS[size]
     return Suite(
         title="The published comparison, and what people use",
         caption="1000 rows, one edge per node, standardised columns. Other packages return one "
@@ -87,9 +73,7 @@ def build(size: Size) -> Suite:
                 interleaved=True,
             ),
             Part("opponents", _made(size), RIVALS, limit=PATIENCE, fresh=True, interleaved=True),
-            Part("sinkhorn", tuple(Trial({}, seed, None) for seed in _seeds(4 * num)), SWEEPS),
-            Part("particles", (Trial({}, FIRST_SEED, None),), _particles(size)),
-            Part("chains", tuple(trials({}, SMALL, _seeds(1))), _chains(size)),
+            *_cores(size),
             Part("device", _large(size), _on_device(size), limit=1200.0),
         ),
         tables=_tables(),
@@ -123,45 +107,57 @@ def _made(size: Size) -> tuple[Trial, ...]:
 
 def _large(size: Size) -> tuple[Trial, ...]:
     """One data set for times on an accelerator."""
-    d = {"quick": 5, "paper": 50}[size]
+    return _sized({"quick": 5, "paper": 50}[size], 1000)
+
+
+def _sized(d: int, num_rows: int) -> tuple[Trial, ...]:
+    """One data set with networks as functions, for times."""
     made = Synthetic(
-        num_variables=d, edges_per_node=1, num_train=1000, num_test=0, scaling="standardised"
+        num_variables=d, edges_per_node=1, num_train=num_rows, num_test=0, scaling="standardised"
     )
-    return tuple(trials({"d": d}, made, _seeds(1)))
+    return tuple(trials({"d": d, "rows": num_rows}, made, _seeds(1)))
+
+
+def _cores(size: Size) -> tuple[Part, ...]:
+    """Whole runs on a CPU, in processes of their own so that memory is that of one fit."""
+    d, many, num_rows = {"quick": (5, 8, 200), "paper": (20, 100, 5000)}[size]
+    wide = Synthetic(
+        num_variables=many,
+        edges_per_node=1,
+        mechanism="signed_linear",
+        num_train=num_rows,
+        num_test=0,
+        scaling="standardised",
+    )
+    some = {name: ON_CORES[size][name] for name in WHOLE if name in ON_CORES[size]}
+    steps: dict[str, Runner] = {
+        f"dibs, {preset}": Call(
+            "claims:preset_seconds",
+            {
+                "preset": preset,
+                "d": d,
+                "num_rows": 1000,
+                "num_steps": {"quick": 1, "paper": 5}[size],
+            },
+        )
+        for preset in {"quick": ("mlp",), "paper": ("mlp", "paper-nonlinear-er20")}[size]
+    }
+    return (
+        Part("cores", _sized(d, 1000), fits(some), limit=1800.0, fresh=True),
+        Part(
+            "cores",
+            tuple(trials({"d": many, "rows": num_rows}, wide, _seeds(1))),
+            fits({"bootstrap_ges": SYSTEMS[size]["bootstrap_ges"]}),
+            limit=1800.0,
+            fresh=True,
+        ),
+        Part("steps", (Trial({"d": d}, FIRST_SEED, None),), steps, limit=1800.0, fresh=True),
+    )
 
 
 def _on_device(size: Size) -> dict[str, FitRunner]:
     methods = SYSTEMS[size] if size == "quick" else ON_DEVICE
     return {name: FitRunner(method, score_truth=False) for name, method in methods.items()}
-
-
-def _particles(size: Size) -> dict[str, Call]:
-    few = {"quick": (2, 4), "paper": PARTICLES}[size]
-    steps = {"quick": 2, "paper": 10}[size]
-    d = {"quick": 5, "paper": 20}[size]
-    return {
-        f"{num} particles": Call(
-            "claims:particle_seconds", {"d": d, "num_particles": num, "num_steps": steps}
-        )
-        for num in few
-    }
-
-
-def _chains(size: Size) -> dict[str, FitRunner]:
-    few = {"quick": (2,), "paper": CHAINS}[size]
-    samples = {"quick": 2, "paper": 20}[size]
-
-    def chains(num: int) -> BayesDAG:
-        return BayesDAG(
-            mechanism=Linear(),
-            num_chains=num,
-            num_warmup=0,
-            num_samples=samples,
-            thinning=10,
-            batch_size=100,
-        )
-
-    return {f"{num} chains": FitRunner(chains(num)) for num in few}
 
 
 def _settings_in_words() -> str:
@@ -186,24 +182,31 @@ def _tables() -> tuple[Table, ...]:
             without=("SCORE", "NoGAM"),
         ),
         Table(
+            "Times of whole runs on a CPU",
+            ("d", "rows", "method", "device"),
+            {
+                "wall s": "seconds .0f",
+                "CPU s": "cpu .0f",
+                "GB": "memory_gb .2f",
+                "E-SHD": "expected_shd .1f",
+            },
+            "One process per fit: GB is the most memory that it held, Python and libraries "
+            "included. `bootstrap_ges` has linear functions, the others networks as functions of "
+            "the data.",
+            parts=("cores",),
+        ),
+        Table(
+            "Steps of DiBS with networks on a CPU, 1000 rows",
+            ("d", "method", "device"),
+            {"CPU s per step": "step_cpu .2f", "CPU h of all its steps": "cpu_hours .1f"},
+            "The hours are those of one step, times their number.",
+            parts=("steps",),
+        ),
+        Table(
             "Times by device, networks as functions, 1000 rows",
             ("d", "device", "method"),
             {"wall s": "seconds .0f", "GB": "memory_gb .2f", "E-SHD": "expected_shd .1f"},
             parts=("device",),
             without=BASELINES,
-        ),
-        Table(
-            "Sweeps of Sinkhorn until sums are one within 0.001",
-            ("method",),
-            {"mean": "sweeps .0f", "most": "sweeps max .0f"},
-            "Temperature 0.2; scores of full rank have the size of those of rank one. "
-            "The count stops at 20000.",
-            parts=("sinkhorn",),
-        ),
-        Table(
-            "Seconds per step, by particles of DiBS and by chains of SG-MCMC",
-            ("method",),
-            {"s per step": "step_seconds .4f"},
-            parts=("particles", "chains"),
         ),
     )
