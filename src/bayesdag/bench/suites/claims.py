@@ -6,6 +6,7 @@ from bayesdag.bench.suite import Part, Size, Suite, Table, Trial
 from bayesdag.datasets.synthetic import Synthetic
 from bayesdag.methods.bayesdag import BayesDAG
 from bayesdag.model.mechanisms.linear import Linear
+from bayesdag.types import PlainData
 
 FIRST_SEED = 1000  # smaller seeds are for development
 NUM_MATRICES = {"quick": 4, "paper": 20}
@@ -50,7 +51,7 @@ def _seeds(size: Size, num: dict[str, int]) -> tuple[Trial, ...]:
 def _repeats(size: Size, name: str, num: int) -> tuple[Trial, ...]:
     """The same number on several data sets."""
     source = SMALL if name == "chains" else None
-    setting = {name: num}
+    setting: PlainData = {name: num}
     if name == "particles":
         setting["range"] = f"{MANY} or more" if num >= MANY else f"below {MANY}"
     return tuple(Trial(setting, FIRST_SEED + k, source) for k in range(NUM_REPEATS[size]))
