@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
+import pytest
 
 from bayesdag.baselines.flows import start_flow, transform
 from bayesdag.baselines.optimisers import descend
@@ -26,6 +27,17 @@ def test_it_starts_as_the_identity(key):
     moved, log_det = jax.jit(transform)(start_flow(key, 2, 5, 4), x)
     np.testing.assert_array_equal(moved, x)
     assert log_det == 0
+
+
+@pytest.mark.parametrize("hidden", [4, 256])
+def test_one_step_of_all_weights_moves_a_point_by_that_step_at_most(key, hidden):
+    """Else the step size that suits the rest of a posterior makes wide layers diverge."""
+    flow, x = start_flow(key, 1, 4, hidden), jnp.ones(4)
+    given = jnp.array([1.0, 0.0, 1.0, 0.0])
+    sign = jnp.sign(jnp.tanh(given @ flow["first"][0]))
+    flow["last"] = jnp.zeros_like(flow["last"]).at[0, :, 1].set(0.02 * sign[:, None])
+    moved, _ = jax.jit(transform)(flow, x)
+    assert 0 < jnp.abs(moved - x).max() <= 0.02
 
 
 def test_it_learns_a_correlation(key):

@@ -28,7 +28,9 @@ def transform(flow: Params, x: Float[Array, " n"]) -> tuple[Float[Array, " n"], 
     for layer in range(flow["first"].shape[0]):
         given = (jnp.arange(x.shape[0]) % 2 == layer % 2).astype(x.dtype)
         hidden = jnp.tanh((x * given) @ flow["first"][layer] + flow["first_bias"][layer])
-        both = jnp.einsum("h,hkn->kn", hidden, flow["last"][layer]) + flow["last_bias"][layer]
+        # A mean, not a sum: Adam moves every weight at once, and a sum of many units would leap.
+        mean = jnp.einsum("h,hkn->kn", hidden, flow["last"][layer]) / hidden.shape[0]
+        both = mean + flow["last_bias"][layer]
         # Bounded, so that no step of an optimiser makes a scale explode.
         log_scale, shift = (1 - given) * jnp.tanh(both[0]), (1 - given) * both[1]
         x = x * jnp.exp(log_scale) + shift
