@@ -1,6 +1,6 @@
 """Fits everyday tables as a stranger would and writes what came out: a page of one table.
 
-    python docs/everyday_tables.py FOLDER [--minutes 1] [--limit 300] [--only iris,heart]
+    python docs/everyday_tables.py FOLDER [--minutes 1] [--limit 900] [--only iris,heart]
 
 FOLDER holds CSV files, for example those that scikit-learn and statsmodels bundle; nothing is
 done to them. Every fit is one call of the command, whose result goes to FOLDER/NAME.json; tables
@@ -25,13 +25,14 @@ NUM_SHOWN = 3
 BEGIN, END = "<!-- tables: written by docs/everyday_tables.py -->", "<!-- end of tables -->"
 
 
-def fitted(path: Path, minutes: float, limit: float) -> dict[str, Any]:
+def fitted(path: Path, minutes: float | None, limit: float) -> dict[str, Any]:
     """What one fit by the command says, and the CPU seconds it takes."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     with tempfile.TemporaryDirectory() as folder:
         out = str(Path(folder, "result.nc"))
         command = [sys.executable, "-m", "bayesdag", "fit", str(path), "--out", out]
-        command += ["--minutes", str(minutes), "--quiet", "--json", "--top", "400"]
+        command += ["--quiet", "--json", "--top", "1000"]
+        command += [] if minutes is None else ["--minutes", str(minutes)]
         try:
             run = subprocess.run(
                 command, capture_output=True, text=True, timeout=limit, check=False
@@ -116,8 +117,8 @@ def main() -> None:
     """Fit what has no result yet, and write the page."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--minutes", type=float, default=1.0)
-    parser.add_argument("--limit", type=float, default=300.0)
+    parser.add_argument("--minutes", type=float, default=None)
+    parser.add_argument("--limit", type=float, default=900.0)
     parser.add_argument("--only", default="")
     given = parser.parse_args()
     wanted = [name for name in given.only.split(",") if name]

@@ -7,8 +7,10 @@ import pytest
 
 from bayesdag import fit, read
 from bayesdag.methods import _kinds, _kinds_in_time
+from bayesdag.methods._mixture import sharing_time
 from bayesdag.methods.auto import Auto
 from bayesdag.methods.collapsed import Collapsed
+from bayesdag.methods.imputed import Imputed
 from bayesdag.scores.mixed import MixedScore
 
 
@@ -68,3 +70,29 @@ def test_rows_are_the_same_for_every_seed_and_their_number_is_said():
     data = read(frame)
     first, second = (_kinds_in_time.bounded(suited(data), data, 0.02).data for _ in range(2))
     np.testing.assert_array_equal(first.values, second.values)
+
+
+def test_fits_that_share_the_minutes_have_a_part_of_them_each():
+    data = read(levels_and_numbers(20_000))
+    method = suited(data)
+    needed = ceil(_kinds_in_time.seconds(method, data) / 60)
+    assert _kinds_in_time.bounded(method, data, float(needed)).notes == []
+    (words,) = _kinds_in_time.bounded(method, data, float(needed), num_fits=7).notes
+    assert f"(allowed: {needed:.3g})" in words
+    assert f"--minutes {ceil(7 * _kinds_in_time.seconds(method, data) / 60)}" in words
+
+
+def test_methods_made_of_auto_hand_the_time_on():
+    shared = sharing_time(Imputed(Auto(minutes=3.0)), 4)
+    assert shared == Imputed(Auto(minutes=3.0, num_fits=4))
+    assert sharing_time(Collapsed(), 4) == Collapsed()
+
+
+@pytest.mark.filterwarnings("ignore::bayesdag.errors.BayesdagWarning")
+def test_a_long_table_with_gaps_is_completed_in_the_rows_that_the_time_allows():
+    frame = levels_and_numbers(10_000)
+    frame.loc[::9, "weight"] = np.nan
+    quick = dataclasses.replace(Auto.PRESETS["quick"], minutes=0.01, num_samples=20)
+    found = fit(frame, Imputed(quick, num_completions=1), progress=False)
+    assert any("rows: 500 of 10000" in note for note in found.provenance["notes"])
+    assert found.summary["num_rows"] == 10_000

@@ -21,6 +21,7 @@ from bayesdag.data.dependence import Derivation, derivations
 from bayesdag.errors import InputError, KnowledgeError
 from bayesdag.graphs import ancestors, find_cycle
 from bayesdag.knowledge import Constraints
+from bayesdag.methods._mixture import sharing_time
 from bayesdag.posterior import Posterior, diagnostics, merge
 from bayesdag.random import split
 from bayesdag.runs.checkpoint import recorder_of
@@ -48,6 +49,7 @@ def fit(
         result = method(key, data, knowledge, monitor)
         return dataclasses.replace(result, provenance=_words(data, [result], []))
     cases = _cases(data, knowledge)
+    method = sharing_time(method, len(cases))
     found, recorder = [], recorder_of(monitor)
     for own, case in zip(split(key, len(cases)), cases, strict=True):
         recorder.report(f"if {case.words}")

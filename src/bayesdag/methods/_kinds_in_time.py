@@ -18,10 +18,10 @@ from bayesdag.scores.mixed import MixedScore
 from bayesdag.types import Duration
 
 # Seconds of one core, of measurements at ten columns, and of a row, a column and a regression of
-# two levels. Rough guesses from small fits and the first families of a table of 20 000 rows;
-# how much slower networks make a fit is assumed.
-_SECONDS_AT_TEN, _SECONDS_A_REGRESSION = 8.0, 1.5e-4
-_NETWORKS_SLOWER = 2.0
+# two levels, and how much slower networks make a fit: roughly what everyday tables of 200 to
+# 20 000 rows take (docs/cases/everyday-tables.md).
+_SECONDS_AT_TEN, _SECONDS_A_REGRESSION = 8.0, 7.5e-5
+_NETWORKS_SLOWER = 3.0
 _FEWER_STARTS = Collapsed.PRESETS["quick"].num_starts
 _FEWEST_ROWS = 500  # with fewer than these, all are taken, however long it takes
 _FASTER = ("fewer columns", "coarser levels", "fewer minutes (--minutes, what is left out is said)")
@@ -36,12 +36,16 @@ class Bounded(NamedTuple):
     notes: list[str]
 
 
-def bounded(method: Collapsed, data: Dataset, minutes: float) -> Bounded:
+def bounded(method: Collapsed, data: Dataset, minutes: float, num_fits: int = 1) -> Bounded:
     """The method on the data, or as much of both as the minutes allow.
 
     No clock decides, so that equal fits give equal results.
+
+    Args:
+        num_fits: fits like this one that share the minutes.
     """
-    needed = seconds(method, data)
+    needed, whole = num_fits * seconds(method, data), minutes
+    minutes = whole / num_fits
     notes = []
     if isinstance(method.score, MixedScore) and _is_late(method, data, minutes):
         method = replace(method, score=replace(method.score, networks=False))
@@ -62,7 +66,7 @@ def bounded(method: Collapsed, data: Dataset, minutes: float) -> Bounded:
         return Bounded(method, data, expected, [])
     words = (
         f"left out, because the whole would take about {ceil(needed / 60)} minutes (allowed: "
-        f"{minutes:.3g}): {'; '.join(notes)}; to fit it: --minutes {ceil(needed / 60)}"
+        f"{whole:.3g}): {'; '.join(notes)}; to fit it: --minutes {ceil(needed / 60)}"
     )
     return Bounded(method, data, expected, [words])
 

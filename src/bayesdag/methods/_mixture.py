@@ -7,7 +7,7 @@ about that member alone.
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import jax
 
@@ -46,6 +46,20 @@ class Member(NamedTuple):
     data: Dataset
 
 
+@runtime_checkable
+class TimeSharing(Protocol):
+    """A method that keeps to some minutes, also where it is fitted several times."""
+
+    def sharing(self, num_fits: int) -> Method:
+        """The same in a part of the time."""
+        ...
+
+
+def sharing_time(method: Method, num_fits: int) -> Method:
+    """The method, in a part of the time where it keeps to some."""
+    return method.sharing(num_fits) if isinstance(method, TimeSharing) else method
+
+
 class OfOneMethod:
     """A method that fits another one several times: what that one supports, this one does."""
 
@@ -70,6 +84,10 @@ class OfOneMethod:
     def exact_dependence(self) -> ExactDependence:
         """As the method inside."""
         return self.method.exact_dependence
+
+    def sharing(self, num_fits: int) -> Method:
+        """The same with a part of the time for the method inside, where it takes so much."""
+        return dataclasses.replace(self, method=sharing_time(self.method, num_fits))  # pyright: ignore
 
     def min_rows(self, d: int) -> int:
         """Rows that the method inside needs: it always gets as many as the data have."""

@@ -37,6 +37,8 @@ class Auto:
             curves stand in, and where these would, straight lines. Where there are levels or
             counts, networks are left out, then searches, then rows. None: 5 on a CPU, without
             limit on an accelerator, which computes scores of measurements alone.
+        num_fits: fits that share the minutes: one for each completion of a table with gaps, and for
+            each case of what is computed from what.
         max_curved_on_gpu: variables up to which an accelerator trains networks.
         num_samples: draws per chain of the method that is chosen; None: its own number.
         exact: the method for few variables and linear data.
@@ -52,6 +54,7 @@ class Auto:
 
     max_exact: int = 10
     minutes: float | None = None
+    num_fits: int = 1
     max_curved_on_gpu: int = 100
     num_samples: int | None = None
     exact: Exact = Exact()
@@ -62,6 +65,21 @@ class Auto:
     def __post_init__(self) -> None:
         if self.minutes is not None and not self.minutes > 0:
             raise InputError(f"minutes is {self.minutes:g}; it must be above 0")
+
+    def sharing(self, num_fits: int) -> "Auto":
+        """The same in a part of the time, where it is fitted so many times."""
+        return dataclasses.replace(self, num_fits=num_fits * self.num_fits)
+
+    def in_time(self, data: Dataset) -> tuple[Dataset, list[str]]:
+        """The rows that are fitted in the time allowed, and what is left out, in words."""
+        suited, notes = _kinds.with_score_for(self.collapsed, data)
+        if not notes:
+            return data, []
+        most = self._most_minutes_of_kinds()
+        _, data, _, omitted = _kinds_in_time.bounded(
+            cast(Collapsed, suited), data, most, self.num_fits
+        )
+        return data, omitted
 
     @property
     def takes_kinds(self) -> frozenset[str]:
@@ -80,7 +98,7 @@ class Auto:
         if notes:
             most = self._most_minutes_of_kinds()
             chosen, data, expected, omitted = _kinds_in_time.bounded(
-                cast(Collapsed, suited), data, most
+                cast(Collapsed, suited), data, most, self.num_fits
             )
             notes = [f"chosen: collapsed; {notes[0]}", *omitted]
             durations.announce_duration(monitor, expected, data.num_rows, data.num_variables)
@@ -113,7 +131,7 @@ class Auto:
     ) -> tuple[Collapsed, list[str]]:
         """The richest functions that fit the time, and what is left out."""
         functions = type(self.curved.score).__module__.rpartition(".")[2]
-        needed = self._minutes_of(self.curved, d, num_rows)
+        needed = self._minutes_of(self.curved, d, num_rows) * self.num_fits
         most = self._most_minutes()
         if needed <= most and (on_cpu() or d <= self.max_curved_on_gpu):
             why = f"chosen: collapsed with {functions} functions, because {found.describe()}"
@@ -125,7 +143,7 @@ class Auto:
             f"to learn them: --minutes {ceil(needed)}, or method 'collapsed' with preset "
             f"'{functions}'"
         )
-        if self._minutes_of(self.additive, d, num_rows) <= most:
+        if self._minutes_of(self.additive, d, num_rows) * self.num_fits <= most:
             return self.additive, [
                 f"chosen: collapsed with sums of curves, because {found.describe()}, and {late}",
                 "left out: parents whose effects depend on one another, and noise that is not "

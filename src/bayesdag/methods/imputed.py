@@ -87,11 +87,14 @@ class Imputed(_mixture.OfOneMethod):
             return self.method(key, data, knowledge, monitor)
         recorder = recorder_of(monitor)
         key_start, key_first, key = jax.random.split(key, 3)
+        # Ten completions are made only where a fit takes seconds.
+        method = _mixture.sharing_time(self.method, 1 + (self.num_completions or _FEW))
+        whole, (data, omitted) = data, _in_time(method, data)
         completion = _first_completion(key_start, data, recorder)
-        first = Member("first completion, by regressions", key_first, self.method, completion)
+        first = Member("first completion, by regressions", key_first, method, completion)
         first_found = _mixture.fit_member(first, knowledge, recorder)
         # What was chosen by looking at one completion is kept for all.
-        method, reasons = _chosen(self.method, first_found)
+        method, reasons = _chosen(method, first_found)
         members, found, rates = [], [], []
         num = self._num_completions(method, data.num_rows, data.num_variables)
         for number, own in enumerate(jax.random.split(key, num), start=1):
@@ -106,7 +109,7 @@ class Imputed(_mixture.OfOneMethod):
             members.append(Member(name, key_fit, method, completion))
             found.append(_mixture.fit_member(members[-1], knowledge, recorder))
             rates.append(rate)
-        return self._pooled(members, found, rates, data, reasons)
+        return self._pooled(members, found, rates, whole, [*reasons, *omitted])
 
     def _num_completions(self, method: Method, num_rows: int, num_variables: int) -> int:
         if self.num_completions:
@@ -154,6 +157,11 @@ class Imputed(_mixture.OfOneMethod):
             "check": check.summary(),
         }
         return dataclasses.replace(pooled, summary=data.summary(), provenance=stated)
+
+
+def _in_time(method: Method, data: Dataset) -> tuple[Dataset, list[str]]:
+    """The rows that a method fits in the time that it keeps to, and what is left out."""
+    return method.in_time(data) if isinstance(method, Auto) else (data, [])
 
 
 def _chosen(method: Method, model: Posterior) -> tuple[Method, list[str]]:

@@ -4,7 +4,7 @@ Tables of probabilities where all columns have levels, regressions elsewhere, an
 these leave something unexplained; the evidence is the mean over all of them.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -41,6 +41,7 @@ class FamilyModels:
     largest_table: float = LARGEST_TABLE
     additive_tables: bool = True
     networks: bool = True
+    _known: dict[tuple[int, bytes, int], np.ndarray] = field(default_factory=dict, repr=False)
 
     @cached_property
     def regressions(self) -> MixedRegressions:
@@ -80,6 +81,19 @@ class FamilyModels:
         does not have a component, because a simpler one is the same.
         """
         among = node if among is None else among
+        keys = [(node, chosen.tobytes(), among) for chosen in parents]
+        new = [k for k, key in enumerate(keys) if key not in self._known]
+        if new:
+            for k, values in zip(new, self._compute(node, parents[new], among), strict=True):
+                self._known[keys[k]] = values
+        labels = self.regressions.labels(node)
+        found = np.array([self._known[key] for key in keys]).reshape(len(keys), len(labels))
+        return labels, found
+
+    def _compute(
+        self, node: int, parents: Bool[np.ndarray, "m d"], among: int
+    ) -> Float[np.ndarray, "m c"]:
+        """Log evidence of every component with its prior weight."""
         labels = self.regressions.labels(node)
         values = np.full((len(parents), len(labels)), -np.inf)
         number = {label: c for c, label in enumerate(labels)}
@@ -94,7 +108,7 @@ class FamilyModels:
             best = [labels[c] for c in np.argmax(values, axis=1)]
             for label, row, found in self.network_fits.fitted(node, parents, best, seen):
                 values[row, number[label]] = found
-        return labels, values + log_prior(labels, values)
+        return values + log_prior(labels, values)
 
     def modes(
         self, node: int, parents: Bool[np.ndarray, " d"], component: Component

@@ -159,8 +159,7 @@ class NetworkFits:
         design = self.design(parents, scale, self.units(node, parents, scale), seen)
         if self.columns.group(node) == "continuous":
             return self._gaussian_output(node, parents, scale, hyper[0], design, seen)
-        fits = self.regressions.laplace(node, design[None], seen)
-        return next(mode for own, mode in fits if own == hyper)
+        return self.regressions.mode(node, design, hyper, seen)
 
     def _of_output(
         self,

@@ -123,9 +123,20 @@ class MixedRegressions:
             if kind == MixedClass.BY_LEVEL:
                 return self._by_level(node, parents, scale, hyper[0], seen)
             return self._additive(node, parents[None], scale, kind, hyper[0], seen)
-        design = self.design(parents, scale, kind, seen)
-        fits = self.laplace(node, design[None], seen)
-        return next(mode for own, mode in fits if own == hyper)
+        rows, weights = self._different_rows(node, parents, seen) or (np.flatnonzero(seen), ONCE)
+        return self.mode(node, self.design(parents, scale, kind, rows), hyper, rows, weights)
+
+    def mode(
+        self,
+        node: int,
+        design: Float[np.ndarray, "r p"],
+        hyper: tuple[float, ...],
+        seen: Bool[np.ndarray, " n"] | Int[np.ndarray, " r"],
+        weights: RowWeights = ONCE,
+    ) -> Mode:
+        """The mode of one regression of levels or counts under one hyperparameter."""
+        model = self._likelihood(node, design[None], hyper, seen, weights)
+        return next(mode for _, mode in _along_scales(model, scales=hyper[:1]))
 
     def residuals(
         self,
