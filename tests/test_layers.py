@@ -1,6 +1,7 @@
 """A module imports only from layers below its own, and heavy packages stay in their rooms."""
 
 import ast
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -80,8 +81,14 @@ def imports(nodes) -> set[str]:
     return found
 
 
+@cache
+def syntax(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
+
+
+@cache
 def every_import(path: Path) -> set[str]:
-    return imports(ast.walk(ast.parse(path.read_text())))
+    return imports(ast.walk(syntax(path)))
 
 
 def broken_rules(path: Path, imported: set[str]) -> list[str]:
@@ -105,10 +112,13 @@ def test_few_modules_stand_at_the_root():
     assert len(list(SOURCE.glob("*.py"))) <= MOST_AT_THE_ROOT
 
 
-@pytest.mark.parametrize("path", modules(), ids=lambda p: str(p.relative_to(SOURCE)))
-def test_a_module_imports_only_from_the_rows_below_it(path):
-    assert room(path) in ROW, f"{room(path)} has no row: a noun is missing or misplaced"
-    assert broken_rules(path, every_import(path)) == []
+def test_every_module_belongs_to_a_row():
+    rooms = {room(path) for path in modules()}
+    assert rooms <= set(ROW), "a room without a row: a noun is missing or misplaced"
+
+
+def test_a_module_imports_only_from_the_rows_below_it():
+    assert [wrong for path in modules() for wrong in broken_rules(path, every_import(path))] == []
 
 
 @pytest.mark.parametrize(
@@ -125,17 +135,40 @@ def test_the_rule_notices_an_upward_or_sideways_import(file, name):
     assert broken_rules(SOURCE / file, {name})
 
 
-@pytest.mark.parametrize("path", modules(), ids=lambda p: str(p.relative_to(SOURCE)))
-def test_heavy_packages_stay_in_their_rooms(path):
-    tops = {name.partition(".")[0] for name in every_import(path)}
-    for package, rooms in CONFINED.items():
-        assert package not in tops or room(path) in rooms, f"{package} in {path.name}"
-    at_import = {name.partition(".")[0] for name in imports(ast.parse(path.read_text()).body)}
-    assert not at_import & LAZY, f"{path.name} must import {at_import & LAZY} inside a function"
+def out_of_place(path: Path, imported: set[str]) -> list[str]:
+    """Heavy packages that a file imports outside their rooms."""
+    tops = {name.partition(".")[0] for name in imported}
+    found = [p for p, rooms in CONFINED.items() if p in tops and room(path) not in rooms]
+    return [f"{path.relative_to(SOURCE)} must not import {package}" for package in found]
 
 
-@pytest.mark.parametrize("path", modules(), ids=lambda p: str(p.relative_to(SOURCE)))
-def test_nothing_below_the_command_prints(path):
-    calls = (node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call))
-    prints = [c for c in calls if isinstance(c.func, ast.Name) and c.func.id == "print"]
-    assert room(path) == "cli" or not prints
+def too_early(path: Path, at_import: set[str]) -> list[str]:
+    """Heavy packages that a file imports before it uses them."""
+    tops = {name.partition(".")[0] for name in at_import}
+    found = sorted(tops & LAZY)
+    return [f"{path.relative_to(SOURCE)} must import {p} inside a function" for p in found]
+
+
+def test_heavy_packages_stay_in_their_rooms():
+    assert [wrong for path in modules() for wrong in out_of_place(path, every_import(path))] == []
+
+
+def test_heavy_packages_are_imported_where_they_are_used():
+    tops = {path: imports(syntax(path).body) for path in modules()}
+    assert [wrong for path, names in tops.items() for wrong in too_early(path, names)] == []
+
+
+def test_the_rules_notice_a_heavy_package():
+    at = SOURCE / "graphs/adjacency.py"
+    assert out_of_place(at, {"matplotlib.pyplot"})
+    assert not out_of_place(SOURCE / "plot/axes.py", {"matplotlib.pyplot"})
+    assert too_early(at, {"h5py.File"})
+
+
+def prints(path: Path) -> bool:
+    calls = (node for node in ast.walk(syntax(path)) if isinstance(node, ast.Call))
+    return any(isinstance(call.func, ast.Name) and call.func.id == "print" for call in calls)
+
+
+def test_nothing_below_the_command_prints():
+    assert [str(path) for path in modules() if room(path) != "cli" and prints(path)] == []
