@@ -43,12 +43,12 @@ _FAMILY_OF_FIELD = {
 
 
 def fit(
-    data: Any,
+    data: object,
     method: str | Method = DEFAULT_METHOD,
     *,
-    environment: Any = None,
-    kinds: Any = None,
-    knowledge: Any = None,
+    environment: object = None,
+    kinds: object = None,
+    knowledge: object = None,
     assumed_roots: bool = True,
     seed: int = 0,
     preset: str | None = None,
@@ -56,10 +56,10 @@ def fit(
     monitor: Monitor | None = None,
     keep_state: bool = False,
     progress: bool | None = None,
-    drop: Any = None,
-    only: Any = None,
-    na_values: Any = None,
-    log: Any = None,
+    drop: object = None,
+    only: object = None,
+    na_values: object = None,
+    log: object = None,
     decimal: str | None = None,
     **settings: Any,
 ) -> Posterior:
@@ -115,7 +115,7 @@ def known(said: Knowledge, method: Method, data: Dataset, assumed_roots: bool) -
 
 def extend(
     posterior: Posterior,
-    data: Any,
+    data: object,
     num_samples: int,
     *,
     checkpoint: str | Path | None = None,
@@ -145,7 +145,7 @@ def extend(
         return _run(longer, dataset, said, stated["seed"], checkpoint, watch, journal)
 
 
-def log_scores(posterior: Posterior, data: Any, graph: Any) -> dict[str, float]:
+def log_scores(posterior: Posterior, data: object, graph: np.ndarray) -> dict[str, float]:
     """Log score of `graph`, say the true one, beside the best of each stage of the run.
 
     A best below the true graph's score is a shortfall of the search. A best above it is none:
@@ -186,7 +186,7 @@ def with_targets(graph: np.ndarray, posterior: Posterior) -> np.ndarray:
     return np.where(contexts[:, None], posterior.edge_matrix() > 0.5, alone)
 
 
-def _as_fitted(posterior: Posterior, data: Any) -> Dataset:
+def _as_fitted(posterior: Posterior, data: object) -> Dataset:
     """The data of a posterior, on the scale on which they were fitted."""
     stated, dataset = posterior.provenance, posterior.read(data)
     refuse_other_data(stated, posterior.summary, dataset)
@@ -371,7 +371,7 @@ def _preset(name: str, preset: str) -> Method:
     return presets[preset]
 
 
-def _resolve(field: str, value: Any, kind: Any) -> Any:
+def _resolve(field: str, value: object, kind: object) -> object:
     """Strings end here: names become plug-ins and text becomes the field's own type."""
     if not isinstance(value, str):
         return value
@@ -380,7 +380,7 @@ def _resolve(field: str, value: Any, kind: Any) -> Any:
     return _parse(field, value, kind)
 
 
-def _checked(field: str, value: Any) -> Any:
+def _checked(field: str, value: object) -> object:
     """The value of a setting; numbers that no computation could hold are refused."""
     if isinstance(value, float) and not np.isfinite(value):
         raise InputError(f"setting {field} is {value}; it must be a finite number")
@@ -391,7 +391,7 @@ def _checked(field: str, value: Any) -> Any:
     return value
 
 
-def _parse(field: str, text: str, kind: Any) -> Any:
+def _parse(field: str, text: str, kind: object) -> float | str | None:
     """Text as a value of the field's annotation, which may allow several types and None."""
     union = typing.get_origin(kind) in (typing.Union, types.UnionType)
     allowed = typing.get_args(kind) if union else (kind,)
@@ -409,7 +409,9 @@ def _parse(field: str, text: str, kind: Any) -> Any:
     return text
 
 
-def _number(field: str, text: str, kind: type, words: str, *, or_none: bool) -> Any:
+def _number(
+    field: str, text: str, kind: type[int] | type[float], words: str, *, or_none: bool
+) -> float:
     try:
         return kind(text)
     except ValueError:

@@ -6,7 +6,7 @@ W = P U Pᵀ. Written from the paper; the authors' code carries no licence and w
 """
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -37,7 +37,7 @@ class VariationalState(NamedTuple):
     """
 
     variational: Params
-    optimiser: Any
+    optimiser: optax.OptState
 
 
 @dataclass(frozen=True)

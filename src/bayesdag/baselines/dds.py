@@ -6,7 +6,7 @@ point estimates. Written from the paper; the authors' code carries no licence an
 """
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -47,7 +47,7 @@ class LearningState(NamedTuple):
     """
 
     learned: Params
-    optimiser: Any
+    optimiser: optax.OptState
     best: Params
     best_loss: Float[Array, ""]
     num_worse: Int[Array, ""]

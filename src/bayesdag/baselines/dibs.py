@@ -42,7 +42,7 @@ class ParticleState(NamedTuple):
 
     latent: Float[Array, "m 2 d k"]
     params: Params
-    optimiser: Any
+    optimiser: optax.OptState
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ from bayesdag.types import Params
 
 
 def descend(
-    optimiser: optax.GradientTransformation, grad: Params, state: Any, position: Params
-) -> tuple[Params, Any]:
+    optimiser: optax.GradientTransformation, grad: Params, state: optax.OptState, position: Params
+) -> tuple[Params, optax.OptState]:
     """The position after one step against the gradient, and the optimiser's new state."""
     # Its step counter is a whole number, and mixed with floats in powers.
     with jax.numpy_dtype_promotion("standard"):

@@ -1,9 +1,9 @@
 """Data sets as a suite wants them: other units, or the sets of the published code."""
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -20,7 +20,7 @@ _GAPS = 4242  # beside the seed: not the numbers that made the rows
 class Standardised:
     """Another data set, its columns brought to mean 0 and variance 1 for all who see it."""
 
-    dataset: Any
+    dataset: Callable[[int], Benchmark]
 
     def __call__(self, seed: int = 0) -> Benchmark:
         """The data set of this seed."""
@@ -38,7 +38,7 @@ class Standardised:
 class OriginalUnits:
     """Another data set, fitted in the units of its columns, as the paper's runs were."""
 
-    dataset: Any
+    dataset: Callable[[int], Benchmark]
 
     def __call__(self, seed: int = 0) -> Benchmark:
         """The data set of this seed."""
@@ -59,7 +59,7 @@ class WithGaps:
         whole_rows: rows with a gap are thrown away, as people do.
     """
 
-    dataset: Any
+    dataset: Callable[[int], Benchmark]
     fraction: float = 0.1
     at_random: bool = False
     whole_rows: bool = False

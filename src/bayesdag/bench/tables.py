@@ -92,7 +92,9 @@ class _Column:
         return _NUMBERS[self.how](there if len(there) == len(values) else [], self.form)
 
 
-def _exponent(cells: Sequence[Cell], values: Sequence[Any], variable: str, form: str) -> str:
+def _exponent(
+    cells: Sequence[Cell], values: Sequence[float | None], variable: str, form: str
+) -> str:
     """Slope of a measure over a number of the setting, both as logarithms, with its interval."""
     pairs = [
         (math.log(float(cell.setting[variable])), math.log(float(value)))
@@ -263,7 +265,7 @@ def _value(cell: Cell, key: str) -> Any:
     return found.get(key, NONE)
 
 
-def _misfit_bin(misfit: Any) -> str:
+def _misfit_bin(misfit: float | None) -> str:
     """The bin in nats per row and variable; bins sort by their text."""
     if misfit is None:
         return NONE
@@ -325,7 +327,7 @@ def _less(cells: Sequence[Cell], method: str, measures: Sequence[str]) -> list[C
     return found
 
 
-def _gap(value: Any, other: Any) -> float | None:
+def _gap(value: float | None, other: float | None) -> float | None:
     return None if value is None or other is None else float(value) - float(other)
 
 

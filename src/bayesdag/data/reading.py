@@ -8,7 +8,7 @@ would ask about is said.
 import os
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,6 +18,8 @@ from bayesdag.errors import InputError, did_you_mean
 
 if TYPE_CHECKING:
     import pandas
+
+    from bayesdag.data import preparing
 
 
 def read(
@@ -143,7 +145,7 @@ def _parse(
     interventions: object,
     environment: object,
     said: object,
-    steps: tuple[Any, ...],
+    steps: tuple[object, object, object, object, str | None],
 ) -> Dataset:
     """The table as it is written in the sources."""
     from bayesdag.data import preparing, tables
@@ -172,7 +174,12 @@ def _parse(
     )
 
 
-def _sparing(prepare: Any, interventions: object, environment: object, table: Any) -> Any:
+def _sparing(
+    prepare: "preparing.Preparation",
+    interventions: object,
+    environment: object,
+    table: "pandas.DataFrame",
+) -> "preparing.Preparation":
     """`only` keeps what says which cells were set and where rows come from, too."""
     if not prepare.only:
         return prepare
@@ -184,7 +191,9 @@ def _sparing(prepare: Any, interventions: object, environment: object, table: An
 
 
 def _encoded(
-    table: "pandas.DataFrame", declared: dict[str, kinds.Declaration], prepare: Any
+    table: "pandas.DataFrame",
+    declared: dict[str, kinds.Declaration],
+    prepare: "preparing.Preparation",
 ) -> tuple[np.ndarray, tuple[kinds.Kind, ...], tuple[str, ...]]:
     """Values with NaN for gaps, kinds, and names; logarithms taken."""
     from bayesdag.data import encoding, preparing

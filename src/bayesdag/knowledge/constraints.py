@@ -21,7 +21,6 @@ with these attributes (pgmpy's ExpertKnowledge), and Tetrad's text files (`/know
 import dataclasses
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float, Shaped
@@ -59,20 +58,20 @@ class Knowledge:
 
     def __init__(
         self,
-        required: Any = (),
-        forbidden: Any = (),
-        tiers: Any = (),
-        roots: Any = (),
-        sinks: Any = (),
-        beliefs: Any = (),
-        assumed_roots: Any = (),
+        required: object = (),
+        forbidden: object = (),
+        tiers: object = (),
+        roots: object = (),
+        sinks: object = (),
+        beliefs: object = (),
+        assumed_roots: object = (),
     ) -> None:
         parts = (required, forbidden, tiers, roots, sinks, beliefs, assumed_roots)
         for name, statement in zip(parse.PARTS, parts, strict=True):
             object.__setattr__(self, name, parse.normal_form(name, statement))
 
     @classmethod
-    def read(cls, source: Any) -> "Knowledge":
+    def read(cls, source: object) -> "Knowledge":
         """Knowledge from None, a mapping, the path of a file, or pgmpy's ExpertKnowledge."""
         return source if isinstance(source, Knowledge) else cls(**parse.read(source))
 

@@ -18,7 +18,7 @@ ALIASES = {"required_edges": "required", "forbidden_edges": "forbidden", "tempor
 ARROWS = (" -> ", " → ", "->", "→")  # spaced ones first: a name may hold a bare arrow
 
 
-def read(source: Any) -> dict[str, Any]:
+def read(source: object) -> dict[str, object]:
     """Parts of a mapping, of the file at a path, or of pgmpy's ExpertKnowledge; {} for None."""
     if source is None:
         return {}
@@ -34,7 +34,7 @@ def read(source: Any) -> dict[str, Any]:
     )
 
 
-def normal_form(part: str, statements: Any) -> tuple[Any, ...]:
+def normal_form(part: str, statements: object) -> tuple[object, ...]:
     """One part as tuples of names, each statement once, in the order given."""
     items = _listed(statements)
     if part in ("required", "forbidden"):
@@ -47,10 +47,10 @@ def normal_form(part: str, statements: Any) -> tuple[Any, ...]:
     return tuple(dict.fromkeys(map(_name, items)))
 
 
-def _parts(source: Mapping[Any, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+def _parts(source: Mapping[object, object]) -> dict[str, object]:
+    found: dict[str, object] = {}
     for key, value in source.items():
-        part = ALIASES.get(key, key)
+        part = ALIASES.get(str(key), str(key))
         if part not in PARTS:
             hint = did_you_mean(key, [*PARTS, *ALIASES])
             raise KnowledgeError(
@@ -62,7 +62,7 @@ def _parts(source: Mapping[Any, Any]) -> dict[str, Any]:
     return found
 
 
-def _from_expert(source: Any) -> dict[str, Any]:
+def _from_expert(source: object) -> dict[str, object]:
     """Parts of an object with pgmpy's attributes."""
     if getattr(source, "search_space", None):
         raise KnowledgeError(
@@ -72,7 +72,7 @@ def _from_expert(source: Any) -> dict[str, Any]:
     return {part: getattr(source, name, None) for name, part in ALIASES.items()}
 
 
-def _from_file(path: Path) -> dict[str, Any]:
+def _from_file(path: Path) -> dict[str, object]:
     try:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
@@ -83,7 +83,7 @@ def _from_file(path: Path) -> dict[str, Any]:
         raise KnowledgeError(f"knowledge file {path.name!r}: {error}") from error
 
 
-def _from_yaml(text: str) -> dict[str, Any]:
+def _from_yaml(text: str) -> dict[str, object]:
     """Parts of a YAML text whose scalars all stay text, so `no`, `007` and `1.50` are names."""
     import yaml
 
@@ -106,7 +106,7 @@ def _from_yaml(text: str) -> dict[str, Any]:
     return _parts(content)
 
 
-def _from_tetrad(text: str) -> dict[str, Any]:
+def _from_tetrad(text: str) -> dict[str, object]:
     """Parts of Tetrad's format; a tier marked `*` forbids the edges within it."""
     tiers: dict[int, list[str]] = {}
     edges: dict[str, list[list[str]]] = {"forbiddirect": [], "requiredirect": []}
@@ -133,7 +133,7 @@ def _from_tetrad(text: str) -> dict[str, Any]:
     return {"required": required, "forbidden": forbidden, "tiers": ordered}
 
 
-def _listed(statements: Any) -> list[Any]:
+def _listed(statements: object) -> list[object]:
     """Statements as a list; one alone needs no brackets, and a set is put in a fixed order."""
     if statements is None or (isinstance(statements, str) and not statements):
         return []
@@ -146,7 +146,7 @@ def _listed(statements: Any) -> list[Any]:
     raise KnowledgeError(f"expected a list of statements, found {statements!r}")
 
 
-def _edge(statement: Any, part: str) -> tuple[str, str]:
+def _edge(statement: object, part: str) -> tuple[str, str]:
     """(cause, effect) of "A -> B" or [A, B]."""
     names = _split(statement) if isinstance(statement, str) else statement
     if not isinstance(names, list | tuple) or len(names) != 2:
@@ -167,9 +167,9 @@ def _split(text: str) -> list[str]:
     return [text]
 
 
-def _beliefs(items: Iterable[Any]) -> tuple[tuple[str, str, float], ...]:
+def _beliefs(items: Iterable[object]) -> tuple[tuple[str, str, float], ...]:
     """(cause, effect, probability) of {"A -> B": 0.9} or [A, B, 0.9]."""
-    pairs: list[tuple[Any, Any]] = []
+    pairs: list[tuple[object, object]] = []
     for item in items:
         if isinstance(item, Mapping):
             pairs += item.items()
@@ -206,7 +206,7 @@ def _probability(edge: tuple[str, str], value: Any) -> float:
     )
 
 
-def _name(value: Any) -> str:
+def _name(value: object) -> str:
     """A column name as text; 3 is the column called "3"."""
     if isinstance(value, str | numbers.Real) and not isinstance(value, bool):
         return str(value)

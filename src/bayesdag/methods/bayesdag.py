@@ -11,7 +11,7 @@ import dataclasses
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property, partial
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -27,7 +27,7 @@ from bayesdag.sgmcmc.edges.bernoulli import Bernoulli
 from bayesdag.sgmcmc.engine import Engine, Temperatures, all_rows
 from bayesdag.sgmcmc.graph_draws import GraphDraw
 from bayesdag.sgmcmc.relaxations.sinkhorn import Sinkhorn
-from bayesdag.types import Array, Edges, Key, Keys, Params, Relaxation, Sampler
+from bayesdag.types import Array, Edges, Key, Keys, Params, Pytree, Relaxation, Sampler
 
 
 @dataclass(frozen=True)
@@ -247,8 +247,8 @@ class BayesDAG(Engine):
         )
 
     def _sample(
-        self, sampler: Sampler, key: Key, state: Any, grad: Params, variance: Params | None
-    ) -> Any:
+        self, sampler: Sampler, key: Key, state: Pytree, grad: Params, variance: Params | None
+    ) -> Pytree:
         """One step of a sampler, with the gradient scaled as the settings say."""
         if self.average_chains:
             grad = jax.tree.map(lambda g: g / self.num_chains, grad)

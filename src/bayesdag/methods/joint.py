@@ -11,7 +11,7 @@ import dataclasses
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -37,7 +37,7 @@ from bayesdag.sgmcmc.engine import Engine, Temperatures, all_rows
 from bayesdag.sgmcmc.mask_moves import AveragedMasks, Flips
 from bayesdag.sgmcmc.node_energies import chain_context
 from bayesdag.sgmcmc.order_gradients import OrderPoint
-from bayesdag.types import Array, Key, Keys, Params, Sampler
+from bayesdag.types import Array, Key, Keys, Params, Pytree, Sampler
 
 
 class JointState(NamedTuple):
@@ -52,11 +52,11 @@ class JointState(NamedTuple):
         rows: the order in which this epoch visits the rows.
     """
 
-    potentials: Any
-    logits: Any
-    params: Any
+    potentials: Pytree
+    logits: Pytree
+    params: Params
     masks: Float[Array, "chain d d"]
-    carry: Any
+    carry: Pytree
     rows: Int[Array, " n"]
 
 
@@ -166,7 +166,7 @@ class Joint(Engine):
         """W and W̃ given the order, then exchanges of neighbours in the order."""
         heat = self._heat(step)
 
-        def one(key: Key, coordinates: Array, mask: Array, params: Params, logits: Any) -> tuple:
+        def one(key: Key, coordinates: Array, mask: Array, params: Params, logits: Pytree) -> tuple:
             key_component, key_masks, key_swaps = jax.random.split(key, 3)
             potentials = self.lift(coordinates, context)[0]
             chain = chain_context(

@@ -1,21 +1,20 @@
 """Traces of the chains."""
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
 from bayesdag.errors import InputError
-from bayesdag.plot.axes import CYCLE, literal, new_axes, plain
+from bayesdag.plot.axes import CYCLE, Axes, MaybeAxes, literal, new_axes, plain
 
 
 def traces(
     stats: Mapping[str, Float[np.ndarray, "chain draw"]],
     *,
     name: str = "log_joint",
-    axes: Any = None,
-) -> Any:
+    axes: MaybeAxes = None,
+) -> Axes:
     """One statistic of the draws, chain by chain."""
     if name not in stats:
         raise InputError(f"no statistic is called {name!r}; there are: {', '.join(stats)}")

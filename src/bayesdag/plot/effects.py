@@ -1,11 +1,9 @@
 """Effects and functions with their uncertainty."""
 
-from typing import Any
-
 import numpy as np
 from jaxtyping import Float
 
-from bayesdag.plot.axes import BLUE, INK, SOFT, literal, new_axes, plain
+from bayesdag.plot.axes import BLUE, INK, SOFT, Axes, MaybeAxes, literal, new_axes, plain
 
 
 def effect_density(
@@ -15,8 +13,8 @@ def effect_density(
     interval: tuple[float, float],
     no_path: float,
     label: str = "effect",
-    axes: Any = None,
-) -> Any:
+    axes: MaybeAxes = None,
+) -> Axes:
     """Posterior of an effect: a histogram, its 95 % HDI, and the probability of no path.
 
     Args:
@@ -43,8 +41,8 @@ def function_band(
     cause: str = "cause",
     outcome: str = "outcome",
     points: tuple[np.ndarray, np.ndarray] | None = None,
-    axes: Any = None,
-) -> Any:
+    axes: MaybeAxes = None,
+) -> Axes:
     """A fitted function with its credible band; `points` are rows to show behind it."""
     axes = plain(new_axes(axes, (5.0, 3.4)))
     if points is not None:

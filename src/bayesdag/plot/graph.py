@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Float, Int8
 
 from bayesdag.graphs.layout import Layout, layered_layout
-from bayesdag.plot.axes import AMBER, BLUE, INK, literal, new_axes
+from bayesdag.plot.axes import AMBER, BLUE, INK, Axes, MaybeAxes, literal, new_axes
 
 LETTER, PADDING, BOX_HEIGHT = 0.105, 0.25, 0.36  # inches
 GAP, LAYER = 0.3, 0.95
@@ -21,8 +21,8 @@ def graph(
     compelled: Matrix | None = None,
     *,
     threshold: float = 0.5,
-    axes: Any = None,
-) -> Any:
+    axes: MaybeAxes = None,
+) -> Axes:
     """Draws arrows above `threshold`; solid ones have a compelled direction, dashed a free one.
 
     Args:
@@ -54,7 +54,7 @@ def _limits(values: np.ndarray, margin: float) -> tuple[float, float]:
     return float(values.min()) - margin, float(values.max()) + margin
 
 
-def _box(axes: Any, place: np.ndarray, name: str, width: float) -> None:
+def _box(axes: Axes, place: np.ndarray, name: str, width: float) -> None:
     from matplotlib.patches import FancyBboxPatch
 
     corner = (place[0] - width / 2, place[1] - BOX_HEIGHT / 2)
@@ -64,11 +64,12 @@ def _box(axes: Any, place: np.ndarray, name: str, width: float) -> None:
             corner, width, BOX_HEIGHT, boxstyle=style, fc="#eef1f6", ec="#8a95a5", zorder=3
         )
     )
-    axes.text(*place, literal(name), ha="center", va="center", color=INK, size=9, zorder=4)
+    x, y = place
+    axes.text(x, y, literal(name), ha="center", va="center", color=INK, size=9, zorder=4)
 
 
 def _arrow(
-    axes: Any, drawing: Layout, widths: Sequence[float], i: int, j: int, p: float, *, free: bool
+    axes: Axes, drawing: Layout, widths: Sequence[float], i: int, j: int, p: float, *, free: bool
 ) -> None:
     from matplotlib.patches import FancyArrowPatch
     from matplotlib.path import Path

@@ -1,12 +1,11 @@
 """Probabilities of pairs as a heat map, and how they agree with a truth."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
-from bayesdag.plot.axes import BLUE, SOFT, literal, new_axes, plain
+from bayesdag.plot.axes import BLUE, SOFT, Axes, MaybeAxes, literal, new_axes, plain
 
 MOST_WRITTEN = 12  # variables, up to which the numbers stand in the cells
 
@@ -16,8 +15,8 @@ def heat_map(
     probability: Float[np.ndarray, "d d"],
     *,
     title: str = "P(row → column)",
-    axes: Any = None,
-) -> Any:
+    axes: MaybeAxes = None,
+) -> Axes:
     """Probabilities of ordered pairs; rows are causes, columns effects."""
     d = len(names)
     side = 1.8 + 0.42 * d if d <= 20 else 1.8 + 0.16 * d
@@ -44,8 +43,8 @@ def reliability_curve(
     low: Float[np.ndarray, " bins"],
     high: Float[np.ndarray, " bins"],
     *,
-    axes: Any = None,
-) -> Any:
+    axes: MaybeAxes = None,
+) -> Axes:
     """What was forecast against what was true, with 95 % intervals: `metrics.reliability`."""
     axes = plain(new_axes(axes, (4.2, 4.0)))
     axes.plot([0, 1], [0, 1], color=SOFT, linestyle=":", label="calibrated")

@@ -1,12 +1,15 @@
 """A posterior as the plain document that a file holds."""
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from bayesdag import plugins
 from bayesdag.posterior import storage
 
+if TYPE_CHECKING:
+    from bayesdag.posterior.posterior import Posterior
 
-def document_of(posterior: Any) -> storage.Document:
+
+def document_of(posterior: "Posterior") -> storage.Document:
     """The document of a `Posterior`; its own module would import this one in turn."""
     model = posterior.model
     return storage.Document(

@@ -8,7 +8,7 @@ original units of the data.
 import warnings
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -171,7 +171,7 @@ def sample(key: Key, ensemble: Ensemble, num_rows: int, do: Numbers | None = Non
     return data_frame(rows, ensemble.names)
 
 
-def counterfactual(ensemble: Ensemble, rows: Any, do: Numbers) -> Counterfactual:
+def counterfactual(ensemble: Ensemble, rows: object, do: Numbers) -> Counterfactual:
     """The same units, had the variables in `do` been set: abduction, action, prediction.
 
     Args:
@@ -314,7 +314,7 @@ def _warn_of_rare(given: Numbers, size: float, num_rows: int) -> None:
 
 
 def _observed_rows(
-    rows: Any, names: Sequence[str], contexts: Contexts | None
+    rows: object, names: Sequence[str], contexts: Contexts | None
 ) -> Float[np.ndarray, "n d"]:
     table = tables.frame(rows)
     table = contexts.encoded(table) if contexts else table

@@ -13,9 +13,9 @@ _STEPS = ("drop", "only", "na_values", "log", "decimal", "scaling")
 def read_again(
     summary: Mapping[str, Any],
     variables: Sequence[str],
-    source: Any,
-    interventions: Any,
-    environment: Any,
+    source: object,
+    interventions: object,
+    environment: object,
 ) -> Dataset:
     """A table, prepared and understood as the one that was fitted.
 

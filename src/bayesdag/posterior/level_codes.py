@@ -5,7 +5,7 @@ words or as the numbers that stood in the table, and rows come back with labels.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple, SupportsFloat
 
 import numpy as np
 from jaxtyping import Float
@@ -29,7 +29,7 @@ class LevelCodes(NamedTuple):
     labels: dict[str, tuple[str, ...]]
     unordered: frozenset[str]
 
-    def code(self, column: str, value: Any) -> float:
+    def code(self, column: str, value: SupportsFloat | str) -> float:
         """The code of a label; a number where the column has no levels."""
         if column not in self.labels:
             if isinstance(value, str):
@@ -49,7 +49,9 @@ class LevelCodes(NamedTuple):
             return None
         return {name: self.code(name, value) for name, value in assignment.items()}
 
-    def two_codes(self, column: str, values: Sequence[Any] | None) -> tuple[float, ...] | None:
+    def two_codes(
+        self, column: str, values: Sequence[SupportsFloat | str] | None
+    ) -> tuple[float, ...] | None:
         """Codes of the values that a cause is set to."""
         return None if values is None else tuple(self.code(column, value) for value in values)
 

@@ -142,7 +142,7 @@ class Posterior(PosteriorViews):
         path = graph_queries.path_probabilities(*drawn).value
         return self.contexts.targets(self.names, edge, path)
 
-    def read(self, data: Any, *, interventions: Any = None) -> Dataset:
+    def read(self, data: object, *, interventions: object = None) -> Dataset:
         """The table in `data`, prepared and understood as what was fitted."""
         environments = {one.column: one.reference for one in self.contexts.environments}
         if isinstance(data, Dataset):
@@ -265,7 +265,7 @@ class Posterior(PosteriorViews):
         drawn = effects.sample(key_of(seed), self._ensemble, num_rows, known.codes(do))
         return known.decoded(drawn)
 
-    def counterfactual(self, rows: Any, do: Mapping[str, float | int | str]) -> Counterfactual:
+    def counterfactual(self, rows: object, do: Mapping[str, float | int | str]) -> Counterfactual:
         """Counterfactual values of the given rows, had the variables in `do` been set.
 
         Levels go by their labels and come back as codes. No data tell what a single level would
@@ -309,7 +309,7 @@ class Posterior(PosteriorViews):
         searches = origin.get("search", {}).get("disagreement", {})
         return replace(found, search=searches.get("words", ""))
 
-    def check(self, data: Any, seed: int = 0) -> Check:
+    def check(self, data: object, seed: int = 0) -> Check:
         """Whether the model fits the rows it was fitted to; other rows are refused."""
         dataset = self.read(data) if not isinstance(data, Dataset) else data
         dataset = fitted_data.with_kinds_of(self.summary, dataset)

@@ -35,7 +35,7 @@ def write(
     posterior: Posterior,
     path: str | Path,
     *,
-    data: Any = None,
+    data: object = None,
     title: str = "",
     table: str = "TABLE.csv",
     result: str = "RESULT.nc",
@@ -60,7 +60,7 @@ def write(
 def render(
     posterior: Posterior,
     *,
-    data: Any = None,
+    data: object = None,
     title: str = "",
     table: str = "TABLE.csv",
     result: str = "RESULT.nc",
@@ -106,7 +106,7 @@ def render(
     )
 
 
-def _rows(posterior: Posterior, data: Any, num_rows: int) -> graph.ShownRows | None:
+def _rows(posterior: Posterior, data: object, num_rows: int) -> graph.ShownRows | None:
     if data is None or num_rows == 0:
         return None
     dataset = data if isinstance(data, Dataset) else posterior.read(data)

@@ -93,7 +93,7 @@ def _settings(config: Mapping[str, Any], base: Any) -> list[str] | None:
     return words
 
 
-def _text(value: Any) -> str | None:
+def _text(value: object) -> str | None:
     """A setting as the command line takes it; None for plug-ins with settings of their own."""
     if value is None:
         return "none"

@@ -6,7 +6,7 @@ resumed anywhere and ends in the same bytes.
 """
 
 import time
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import jax
 import numpy as np
@@ -14,7 +14,7 @@ import numpy as np
 from bayesdag.random import generator_of_step
 from bayesdag.runs.checkpoint import fingerprint, recorder_of
 from bayesdag.runs.loop import RunState, Schedule, next_length, refuse_broken, summary
-from bayesdag.types import Key, Monitor, Recorder
+from bayesdag.types import Key, Monitor, Pytree, Recorder
 
 
 @runtime_checkable
@@ -22,11 +22,11 @@ class HostKernel(Protocol):
     """Kernel of a run on the host; states, draws and statistics are trees of numpy arrays."""
 
     @property
-    def inputs(self) -> Any:
+    def inputs(self) -> Pytree:
         """Arrays that decide its steps, beside the state and the random numbers."""
         ...
 
-    def step(self, rng: np.random.Generator, state: Any) -> tuple[Any, dict]:
+    def step(self, rng: np.random.Generator, state: Pytree) -> tuple[Pytree, dict]:
         """The next state, and statistics of it with a trailing chain axis.
 
         The old state may be used up. `energy` must be among the statistics: a value that is not
@@ -34,11 +34,11 @@ class HostKernel(Protocol):
         """
         ...
 
-    def keep(self, state: Any) -> Any:
+    def keep(self, state: Pytree) -> Pytree:
         """The draw a state stands for."""
         ...
 
-    def energy(self, state: Any) -> np.ndarray:
+    def energy(self, state: Pytree) -> np.ndarray:
         """Of each chain."""
         ...
 
@@ -46,7 +46,7 @@ class HostKernel(Protocol):
 def run(
     key: Key,
     kernel: HostKernel,
-    state: Any,
+    state: Pytree,
     schedule: Schedule,
     monitor: Monitor | Recorder | None = None,
     until: int | None = None,
@@ -96,7 +96,7 @@ def _advance(
     return RunState(np.array(step + 1), state, progress.draws, stats, broken, progress.origin)
 
 
-def _begin(key: Key, kernel: HostKernel, state: Any, schedule: Schedule) -> RunState:
+def _begin(key: Key, kernel: HostKernel, state: Pytree, schedule: Schedule) -> RunState:
     """An empty buffer in the shape of what the kernel keeps."""
 
     def room(x: np.ndarray) -> np.ndarray:

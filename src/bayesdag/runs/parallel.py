@@ -16,12 +16,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from bayesdag.errors import InputError
 
 _INSTALL = "pip install 'bayesdag[cluster]'"
 _DEFAULT_PORT = ":8786"  # of a Dask scheduler
+
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
@@ -43,7 +45,9 @@ class Workers:
         """Whether tasks leave this process."""
         return bool(self.engine)
 
-    def map(self, function: Callable[..., Any], tasks: Iterable[tuple[Any, ...]]) -> list[Any]:
+    def map(
+        self, function: Callable[..., Result], tasks: Iterable[tuple[object, ...]]
+    ) -> list[Result]:
         """What `function` returns for the arguments of each task, in their order."""
         if not self.elsewhere:
             return [function(*arguments) for arguments in tasks]
@@ -53,18 +57,19 @@ class Workers:
         with joblib.parallel_config(backend=self.engine, **self.options):
             one_by_one: Any = 1
             run = joblib.Parallel(n_jobs=max(self.num, 2), batch_size=one_by_one)
-            return list(run(joblib.delayed(function)(*arguments) for arguments in tasks))
+            found: Any = run(joblib.delayed(function)(*arguments) for arguments in tasks)
+            return list(found)
 
-    def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
+    def call(self, function: Callable[..., Result], *arguments: object) -> Result:
         """What `function` returns; several threads may call at once."""
         return self.map(function, [arguments])[0]
 
     def map_each(
         self,
-        function: Callable[..., Any],
-        tasks: Sequence[tuple[Any, ...]],
-        done: Callable[[int, Any], None],
-    ) -> list[Any]:
+        function: Callable[..., Result],
+        tasks: Sequence[tuple[object, ...]],
+        done: Callable[[int, Result], None],
+    ) -> list[Result]:
         """As `map`; `done` is called here with number and result of each task as soon as it ends.
 
         What others have computed is handed over before the error of one that failed is raised.

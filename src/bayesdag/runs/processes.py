@@ -14,9 +14,11 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
 from contextlib import contextmanager
 from functools import cache
-from typing import Any
+from typing import TypeVar
 
 from bayesdag.errors import BayesdagError, InputError
+
+Result = TypeVar("Result")
 
 VARIABLE = "BAYESDAG_WORKERS"
 _MOST = 8  # a process with compiled programs takes a gigabyte
@@ -60,7 +62,7 @@ def number() -> int:
     return min(_cores(), _MOST) if _installed() else 1
 
 
-def compute(function: Callable[..., Any], tasks: Sequence[tuple[Any, ...]]) -> list[Any]:
+def compute(function: Callable[..., Result], tasks: Sequence[tuple[object, ...]]) -> list[Result]:
     """What `function` returns for the arguments of each task, in their order."""
     num = number()
     if num == 1:
@@ -78,7 +80,7 @@ def compute(function: Callable[..., Any], tasks: Sequence[tuple[Any, ...]]) -> l
         ) from error
 
 
-def start(function: Callable[..., Any], tasks: Sequence[tuple[Any, ...]]) -> None:
+def start(function: Callable[..., object], tasks: Sequence[tuple[object, ...]]) -> None:
     """Have the tasks computed while this process goes on; their results are dropped."""
     if (num := number()) > 1:
         for arguments in tasks:

@@ -10,9 +10,7 @@ class LateModule(ModuleType):
     """Stands for a module that is imported when something of it is asked for."""
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(importlib.import_module(self.__name__), name)
-        setattr(self, name, found)
-        return found
+        return getattr(importlib.import_module(self.__name__), name)
 
 
 def late(name: str) -> Any:

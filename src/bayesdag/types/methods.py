@@ -23,7 +23,7 @@ class ExactDependence(Enum):
     REFUSED = "refused"
 
 
-def kinds_taken(plugin: Any) -> frozenset[str]:
+def kinds_taken(plugin: object) -> frozenset[str]:
     """Kinds of columns that a score or a method has a model for."""
     return getattr(plugin, "takes_kinds", MEASUREMENTS)
 

@@ -56,7 +56,7 @@ class ExpensiveScore(Protocol):
         """Roughly what variable j adds to the log evidence of node b with parents b."""
         ...
 
-    def surrogate(self, stats: Pytree) -> tuple[Any, Any]:
+    def surrogate(self, stats: Pytree) -> tuple[Score, Pytree]:
         """A score of the same rows that costs little, and its statistics: where to begin."""
         ...
 
@@ -106,7 +106,7 @@ class WeighsFunctions(Protocol):
 class Coarsened(Protocol):
     """A score whose evidence can be trusted less where the rows contradict its model."""
 
-    def coarsened(self, misfit: float, repetition: float, num_rows: int) -> Any:
+    def coarsened(self, misfit: float, repetition: float, num_rows: int) -> Score:
         """The score for data with this misfit, in nats per row and variable.
 
         Args:

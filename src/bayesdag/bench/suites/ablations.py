@@ -1,7 +1,6 @@
 """The paper's four ablations of its engine: start of p, chains, noise on p, noise on Θ."""
 
 from dataclasses import replace
-from typing import Any
 
 from bayesdag.bench.columns import PATIENCE, PUBLISHED, fits, trivial
 from bayesdag.bench.suite import FIGURES, Part, Size, Suite, Table, trials
@@ -31,7 +30,7 @@ def build(size: Size) -> Suite:
     rows, test = ROWS[size]
     made = Synthetic(num_variables=VARIABLES[size], num_train=rows, num_test=test)
     sets = tuple(trials({}, made, range(FIGURES, FIGURES + NUM_SETS[size])))
-    base: Any = BayesDAG.PRESETS["paper-er30"]
+    base = BayesDAG.PRESETS["paper-er30"]
     if size == "quick":  # linear functions compile in seconds
         base = replace(BayesDAG.PRESETS["paper-linear-er5"], **FEW)
     changes = _changes(base)
@@ -60,7 +59,7 @@ TITLES = {
 }
 
 
-def _changes(base: Any) -> dict[str, PlainData]:
+def _changes(base: BayesDAG) -> dict[str, PlainData]:
     def noisy(sampler: str, scale: float) -> BayesDAG:
         return replace(base, **{sampler: replace(getattr(base, sampler), noise_scale=scale)})
 

@@ -1,7 +1,6 @@
 """Growth of time and memory with variables, rows and chains, with fitted exponents."""
 
 from dataclasses import replace
-from typing import Any
 
 from bayesdag.bench.columns import (
     ADDITIVE,
@@ -77,7 +76,7 @@ def _with_chains(size: Size, num: int) -> dict[str, Runner]:
     engine = BayesDAG(**steps, num_chains=num)
     if size == "quick":
         return fits({"bayesdag": engine})
-    neural: Any = Collapsed.PRESETS["neural"]
+    neural = Collapsed.PRESETS["neural"]
     return fits({"bayesdag, 400 steps": engine, NEURAL: replace(neural, num_chains=num)})
 
 

@@ -4,7 +4,6 @@ Cells of the published code were measured once, by the programs of the commit in
 """
 
 from dataclasses import replace
-from typing import Any
 
 from bayesdag.bench.datasets import PublishedSet
 from bayesdag.bench.fits import FitRunner
@@ -62,7 +61,7 @@ def _curves() -> list[Part]:
     """By epoch, on data sets of the published generator (BAYESDAG_ANCHORS)."""
     found = []
     for data, preset in SETS.items():
-        published: Any = BayesDAG.PRESETS[preset]
+        published = BayesDAG.PRESETS[preset]
         epoch = -(-5000 // published.batch_size)
         method = replace(
             published, num_warmup=epoch, thinning=EVERY * epoch, num_samples=EPOCHS // EVERY

@@ -53,12 +53,12 @@ def _sets(size: Size, graph: str, d: int) -> tuple:
 def _runners(size: Size, graph: str, d: int) -> dict[str, Runner]:
     made = _made(size, graph, d)
     if size == "quick":  # linear functions compile in seconds
-        published: Any = replace(BayesDAG.PRESETS[f"paper-linear-{graph}5"], **FEW)
+        published = replace(BayesDAG.PRESETS[f"paper-linear-{graph}5"], **FEW)
         few = {name: m for name, m in list(_engine_grid(published).items())[:2]}
         tuned: dict[str, Runner] = {"bayesdag, tuned": TunedFit(few, made, (500,))}
         return {**tuned, **fits({PUBLISHED: published}), **trivial()}
     published = BayesDAG.PRESETS[f"paper-{graph}{d}"]
-    dibs: Any = DiBS.PRESETS[f"paper-nonlinear-{graph}{d}"]
+    dibs = DiBS.PRESETS[f"paper-nonlinear-{graph}{d}"]
     untuned = {"bayesdag": BayesDAG(), NEURAL: Collapsed.PRESETS["neural"]}
     return {
         "bayesdag, tuned": TunedFit(_engine_grid(published), made),
@@ -80,7 +80,7 @@ def _engine_grid(base: Any) -> dict[str, Method]:
     }
 
 
-def _dibs_grid(base: Any) -> dict[str, Method]:
+def _dibs_grid(base: DiBS) -> dict[str, Method]:
     return {
         f"α {alpha:g}, h(θ) {width:g}": replace(base, alpha=alpha, param_bandwidth=width)
         for alpha, width in product(SHARPNESS, BANDWIDTHS)
