@@ -391,7 +391,7 @@ def _checked(field: str, value: object) -> object:
     return value
 
 
-def _parse(field: str, text: str, kind: object) -> float | str | None:
+def _parse(field: str, text: str, kind: object) -> int | float | str | None:
     """Text as a value of the field's annotation, which may allow several types and None."""
     union = typing.get_origin(kind) in (typing.Union, types.UnionType)
     allowed = typing.get_args(kind) if union else (kind,)
@@ -411,7 +411,7 @@ def _parse(field: str, text: str, kind: object) -> float | str | None:
 
 def _number(
     field: str, text: str, kind: type[int] | type[float], words: str, *, or_none: bool
-) -> float:
+) -> int | float:
     try:
         return kind(text)
     except ValueError:

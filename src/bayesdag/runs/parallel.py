@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from bayesdag.errors import InputError
 
@@ -74,15 +74,36 @@ class Workers:
 
         What others have computed is handed over before the error of one that failed is raised.
         """
+        # An error is brought back as a result: joblib would end the tasks of other threads with it.
         with ThreadPoolExecutor(min(self.num, len(tasks)) or 1) as pool:
             number_of = {
-                pool.submit(self.call, function, *arguments): number
+                pool.submit(self.call, _attempt, function, arguments): number
                 for number, arguments in enumerate(tasks)
             }
             for ended in as_completed(number_of):
-                if ended.exception() is None:
-                    done(number_of[ended], ended.result())
-        return [ended.result() for ended in number_of]
+                if ended.exception() is None and ended.result().error is None:
+                    done(number_of[ended], ended.result().value)
+        return [_value(ended.result()) for ended in number_of]
+
+
+class Attempt(NamedTuple):
+    """What a task has returned, or the error it ended with."""
+
+    value: Any = None
+    error: Exception | None = None
+
+
+def _attempt(function: Callable[..., object], arguments: tuple[object, ...]) -> Attempt:
+    try:
+        return Attempt(value=function(*arguments))
+    except Exception as error:
+        return Attempt(error=error)
+
+
+def _value(attempt: Attempt) -> Any:
+    if attempt.error is not None:
+        raise attempt.error
+    return attempt.value
 
 
 _current: contextvars.ContextVar[Workers | None] = contextvars.ContextVar("workers", default=None)
