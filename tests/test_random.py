@@ -1,10 +1,14 @@
 """Keys: those of JAX, without its programs."""
 
+from typing import Any
+
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from bayesdag.random import generator_of_step, key_of, split
+from bayesdag.random import fold_in, generator, generator_of_step, jax_key, key_of, split, words_of
+from bayesdag.types import HostKey
 
 
 @pytest.mark.parametrize("seed_of", [0, 7, 2**32 - 1, 2**40 + 3])
@@ -14,9 +18,17 @@ def test_keys_are_those_of_jax(seed_of, num):
     expected = jax.random.key(lower)
     expected = jax.random.fold_in(expected, upper) if upper else expected
     found = key_of(seed_of)
-    assert np.array_equal(jax.random.key_data(found), jax.random.key_data(expected))
-    pieces = [jax.random.key_data(piece) for piece in split(found, num)]
-    assert np.array_equal(pieces, jax.random.key_data(jax.random.split(expected, num)))
+    assert jax_key(found) == expected
+    pieces = [jax_key(piece) for piece in split(found, num)]
+    assert (jnp.stack(pieces) == jax.random.split(expected, num)).all()
+    assert jax_key(fold_in(found, num)) == jax.random.fold_in(expected, num)
+
+
+def test_a_key_decides_the_same_numbers_whoever_made_it(key):
+    own: Any = HostKey(words_of(key))
+    assert split(own) == split(key)
+    assert generator(own).random() == generator(key).random()
+    assert generator_of_step(own, 3).random() == generator_of_step(key, 3).random()
 
 
 def test_steps_have_numbers_of_their_own(key):

@@ -115,10 +115,10 @@ def test_temperature_does_not_depend_on_the_number_of_chains():
 
 def test_the_step_is_compiled_once(fitted):
     """A further run on other data finds everything compiled."""
-    before = loop.advance._cache_size()  # pyright: ignore[reportAttributeAccessIssue]
+    before = loop.advance.compiled._cache_size()  # pyright: ignore[reportFunctionMemberAccess]
     keys = jax.random.split(jax.random.key(6))
     TINY.fit_many(keys, [read(toy_frame(seed=seed)) for seed in (2, 3)], FREE)
-    assert loop.advance._cache_size() == before  # pyright: ignore[reportAttributeAccessIssue]
+    assert loop.advance.compiled._cache_size() == before  # pyright: ignore[reportFunctionMemberAccess]
 
 
 @pytest.mark.slow

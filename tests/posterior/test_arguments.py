@@ -2,7 +2,6 @@
 
 import dataclasses
 
-import jax
 import numpy as np
 import pandas as pd
 import pytest
@@ -71,9 +70,7 @@ def test_seeds_have_64_bits(seed, bad):
 def test_seeds_that_differ_in_any_bit_give_other_keys():
     """JAX alone drops the upper half: 0 and 2**32 would be the same seed."""
     seeds = [0, 1, 2**31, 2**32, 2**32 + 1, 2**63, 2**64 - 1]
-    keys = {tuple(np.asarray(jax.random.key_data(key_of(seed))).tolist()) for seed in seeds}
-    assert len(keys) == len(seeds)
-    assert key_of(7) == jax.random.key(7)
+    assert len({key_of(seed) for seed in seeds}) == len(seeds)
 
 
 @pytest.mark.parametrize("bad", [1e300, -1e300, INF, NAN])

@@ -62,6 +62,7 @@ def test_the_file_follows_the_arviz_schema(saved):
         np.testing.assert_array_equal(graph, posterior.graphs)
         for name, leaf in storage.flatten(posterior.params).items():
             np.testing.assert_array_equal(tree["params"][name], leaf)
+        xarray.testing.assert_identical(tree.load(), posterior.to_datatree())
 
 
 @pytest.mark.parametrize("chunk_bytes", [1, 100, 2**24])

@@ -7,14 +7,13 @@ shorter one and a run that was killed goes on with the first draw that is missin
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import jax
 import numpy as np
 from jaxtyping import Int
 
 from bayesdag.data import Dataset
 from bayesdag.errors import InputError
 from bayesdag.knowledge import Constraints
-from bayesdag.random import generator
+from bayesdag.random import fold_in, generator
 from bayesdag.runs.checkpoint import fingerprint
 from bayesdag.types import Key, Recorder
 
@@ -38,7 +37,7 @@ def estimates(
     found = []
     for number in range(num_samples):
         recorder.report(f"bootstrap sample {number + 1} of {num_samples}")
-        rng = generator(jax.random.fold_in(key, number))
+        rng = generator(fold_in(key, number))
 
         def compute(rng: np.random.Generator = rng) -> Arrays:
             rows = rng.integers(data.num_rows, size=data.num_rows)

@@ -45,6 +45,7 @@ def _print_version(wanted: bool) -> bool:
 
 @app.callback(epilog=EXAMPLES)
 def bayesdag(
+    context: typer.Context,
     version: Annotated[
         bool,
         typer.Option(
@@ -54,6 +55,10 @@ def bayesdag(
 ) -> None:
     """Bayesian causal discovery: what causes what, and how certain that is."""
     del version
+    if context.invoked_subcommand != "bench":  # which times other programs as they are
+        # Read when numpy is imported, which no command has done yet. Its matrices are small, and
+        # threads that wait for one another take longer than the work where a machine is busy.
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 def run() -> None:

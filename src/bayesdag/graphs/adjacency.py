@@ -7,20 +7,12 @@ Functions of `graphs` take any number of leading dimensions and never loop over 
 # numpy's stubs leave the types of arange and searchsorted unknown.
 # pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from jaxtyping import Bool, Float, Int, Int8
 
 from bayesdag.errors import InputError
 from bayesdag.types import Array, Graph, Graphs, Potentials
-from bayesdag.types.late_imports import late
-
-if TYPE_CHECKING:
-    import jax
-    import jax.numpy as jnp
-else:
-    jax, jnp = late("jax"), late("jax.numpy")
+from bayesdag.types.late_imports import jax, jnp
 
 
 def rank_matrix(potentials: Potentials) -> Float[Array, "d d"]:

@@ -9,8 +9,6 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Protocol, runtime_checkable
 
-import jax
-
 from bayesdag.data import Dataset
 from bayesdag.errors import InputError
 from bayesdag.knowledge import Constraints
@@ -120,8 +118,7 @@ def _fit_elsewhere(
     """Posteriors of members that are fitted apart; each begins with what is kept of it."""
     scopes = [recorder.child(member.name) for member in members]
     tasks = [
-        (member._replace(key=jax.random.key_data(member.key)), knowledge, scope.records())
-        for member, scope in zip(members, scopes, strict=True)
+        (member, knowledge, scope.records()) for member, scope in zip(members, scopes, strict=True)
     ]
     recorder.report(f"{members[0].name} to {members[-1].name}, {workers.num} at once")
     found = workers.map_each(_fit_apart, tasks, lambda k, fitted: scopes[k].keep(fitted[1]))
@@ -133,8 +130,7 @@ def _fit_apart(
 ) -> tuple[Posterior, dict[str, Arrays]]:
     """The posterior of one component, and what its run has computed on the way."""
     journal = MemoryJournal.knowing(known)
-    key = jax.random.wrap_key_data(member.key)
-    found = member.method(key, member.data, knowledge, MonitorGroup((journal,)))
+    found = member.method(member.key, member.data, knowledge, MonitorGroup((journal,)))
     return found, journal.added()
 
 

@@ -2,7 +2,6 @@
 
 from typing import Any, NamedTuple
 
-import jax
 import numpy as np
 from jaxtyping import Float
 
@@ -11,6 +10,7 @@ from bayesdag.knowledge import Constraints
 from bayesdag.orders.noise_averaging import NoiseModel
 from bayesdag.orders.pipeline import Sampled
 from bayesdag.orders.search import Found
+from bayesdag.runs.trees import map_leaves
 from bayesdag.types import Params, PlainData
 
 
@@ -65,7 +65,7 @@ class ModelDraws(NamedTuple):
         return self._replace(
             model=self.model._replace(num_samples=self.num_thinned),
             drawn=kept,
-            params=jax.tree.map(every_other, self.params),
+            params=map_leaves(every_other, self.params),
             log_joint=every_other(self.log_joint),
             weights=every_other(self.weights),
         )

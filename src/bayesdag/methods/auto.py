@@ -17,7 +17,7 @@ from bayesdag.methods.exact import Exact
 from bayesdag.posterior import Posterior
 from bayesdag.runs import durations
 from bayesdag.runs.checkpoint import recorder_of
-from bayesdag.sgmcmc.chains import on_cpu
+from bayesdag.runs.devices import on_cpu
 from bayesdag.types import ExactDependence, Key, Monitor, Recorder
 
 DEFAULT_MINUTES = 5.0  # on a CPU

@@ -9,8 +9,6 @@ import dataclasses
 from dataclasses import dataclass
 from typing import ClassVar
 
-import jax
-
 from bayesdag.data import Dataset
 from bayesdag.errors import InputError
 from bayesdag.knowledge import Constraints
@@ -18,6 +16,7 @@ from bayesdag.methods import _mixture
 from bayesdag.methods._mixture import Member
 from bayesdag.methods.collapsed import Collapsed
 from bayesdag.posterior import Posterior
+from bayesdag.random import split
 from bayesdag.scores.neural import NeuralScore
 from bayesdag.types import Duration, ExactDependence, Key, Method, Monitor, Timed, kinds_taken
 
@@ -86,7 +85,7 @@ class Averaged:
         members = [
             Member(f"model {number} of {num}", own, method, data)
             for number, (own, method) in enumerate(
-                zip(jax.random.split(key, num), self.methods, strict=True), start=1
+                zip(split(key, num), self.methods, strict=True), start=1
             )
         ]
         note = (

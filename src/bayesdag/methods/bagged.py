@@ -11,8 +11,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
-import jax
-
 from bayesdag.data import Dataset
 from bayesdag.errors import InputError
 from bayesdag.knowledge import Constraints
@@ -20,7 +18,7 @@ from bayesdag.methods import _mixture
 from bayesdag.methods._mixture import Member
 from bayesdag.methods.collapsed import Collapsed
 from bayesdag.posterior import Posterior
-from bayesdag.random import generator
+from bayesdag.random import generator, split
 from bayesdag.types import Duration, Key, Method, Monitor, Timed
 
 
@@ -66,8 +64,8 @@ class Bagged(_mixture.OfOneMethod):
         return dataclasses.replace(together, summary=data.summary())
 
     def _bags(self, key: Key, data: Dataset) -> Iterator[Member]:
-        for number, own in enumerate(jax.random.split(key, self.num_bags), start=1):
-            key_rows, key_fit = jax.random.split(own)
+        for number, own in enumerate(split(key, self.num_bags), start=1):
+            key_rows, key_fit = split(own)
             rows = generator(key_rows).integers(data.num_rows, size=data.num_rows)
             name = f"bag {number} of {self.num_bags}"
             yield Member(name, key_fit, self.method, data.with_rows(rows))

@@ -23,6 +23,7 @@ from bayesdag.model.mechanisms.linear import Linear
 from bayesdag.model.noises.gaussian import Gaussian
 from bayesdag.model.scm import SCM
 from bayesdag.posterior import Posterior, from_draws
+from bayesdag.random import jax_key
 from bayesdag.runs import loop
 from bayesdag.runs.checkpoint import recorder_of
 from bayesdag.sgmcmc.relaxations.sinkhorn import Sinkhorn
@@ -98,7 +99,7 @@ class BCD:
         self, key: Key, data: Dataset, knowledge: Constraints, monitor: Monitor | None
     ) -> Posterior:
         """Draws of the fitted posterior."""
-        key_start, key_run, key_draws = jax.random.split(key, 3)
+        key_start, key_run, key_draws = jax.random.split(jax_key(key), 3)
         context = gradient_context(data, knowledge, Linear())
         kernel, d = self._kernel, data.num_variables
         schedule = loop.Schedule(self.num_steps - 1, 1, 1)

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 
-import jax
 import numpy as np
 from jaxtyping import Float, Int8
 
@@ -13,7 +12,9 @@ from bayesdag.graphs import unique_graphs
 from bayesdag.graphs.class_members import uniform_member
 from bayesdag.knowledge import Constraints
 from bayesdag.posterior import Posterior, from_draws
+from bayesdag.random import fold_in, split
 from bayesdag.runs.checkpoint import recorder_of
+from bayesdag.runs.trees import map_leaves
 from bayesdag.scores.bge import BGe
 from bayesdag.types import Duration, ExactDependence, Key, Monitor, PlainData
 
@@ -67,7 +68,7 @@ class BootstrapGES:
         self, key: Key, data: Dataset, knowledge: Constraints, monitor: Monitor | None
     ) -> Posterior:
         """One graph for each bootstrap sample."""
-        key_rows, key_functions = jax.random.split(key)
+        key_rows, key_functions = split(key)
 
         def estimate(rng: np.random.Generator, rows: np.ndarray) -> dict[str, np.ndarray]:
             return {"graph": self._estimate(rng, data.scaled[rows], knowledge.contexts)}
@@ -81,9 +82,9 @@ class BootstrapGES:
         local = [score.log_evidence(stats, j, parents[:, j]) for j in range(data.num_variables)]
         evidence = np.sum(local, axis=0)
         # One key per draw, so that a longer run begins with the draws of a shorter one.
-        keys = [jax.random.fold_in(key_functions, number) for number in range(num)]
+        keys = [fold_in(key_functions, number) for number in range(num)]
         drawn = [score.draw(own, stats, one[None]) for own, one in zip(keys, graphs, strict=True)]
-        params = jax.tree.map(lambda *leaves: np.concatenate(leaves)[None], *drawn)
+        params = map_leaves(lambda *leaves: np.concatenate(leaves)[None], *drawn)
         return from_draws(
             graphs[None],
             score.scm(data),

@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from math import ceil
 from typing import Any, ClassVar
 
-import jax
 import numpy as np
 from jaxtyping import Bool, Float, Shaped
 
@@ -32,11 +31,12 @@ from bayesdag.posterior import Posterior
 from bayesdag.random import generator, split
 from bayesdag.runs import loop
 from bayesdag.runs.checkpoint import recorder_of
+from bayesdag.runs.devices import on_cpu
+from bayesdag.runs.trees import map_leaves
 from bayesdag.scores import in_words
 from bayesdag.scores.additive import Additive
 from bayesdag.scores.bge import BGe
 from bayesdag.scores.neural import NeuralScore
-from bayesdag.sgmcmc.chains import on_cpu
 from bayesdag.types import (
     Array,
     Coarsened,
@@ -240,7 +240,7 @@ class Collapsed:
 
     def _posterior(self, data: Dataset, parts: list[ModelDraws]) -> Posterior:
         """The draws of all noise models together."""
-        params = jax.tree.map(lambda *leaves: self._joined(leaves), *[p.params for p in parts])
+        params = map_leaves(lambda *leaves: self._joined(leaves), *[p.params for p in parts])
         weights = None if self.order_modular else self._joined([p.weights for p in parts])
         return posterior.from_draws(
             self._joined([part.drawn.graphs for part in parts]),

@@ -17,6 +17,7 @@ from bayesdag.model.mechanisms.mlp import MLP
 from bayesdag.model.noises.gaussian import Gaussian
 from bayesdag.model.scm import SCM
 from bayesdag.posterior import Posterior, from_draws
+from bayesdag.random import jax_key
 from bayesdag.runs import loop
 from bayesdag.runs.checkpoint import recorder_of
 from bayesdag.sgmcmc.relaxations.sinkhorn import Sinkhorn
@@ -93,6 +94,7 @@ class DDS:
         self, key: Key, data: Dataset, knowledge: Constraints, monitor: Monitor | None
     ) -> Posterior:
         """Graphs drawn from the fitted posterior, with the functions that were learned."""
+        key = jax_key(key)
         key_start, key_run, key_draws = jax.random.split(key, 3)
         context = gradient_context(data, knowledge, self.mechanism)
         split = self._split(jax.random.fold_in(key, 3), context)

@@ -36,6 +36,7 @@ from bayesdag.model.priors.erdos_renyi import ErdosRenyi
 from bayesdag.model.priors.scale_free import ScaleFree
 from bayesdag.model.scm import SCM
 from bayesdag.posterior import Posterior, from_draws
+from bayesdag.random import jax_key
 from bayesdag.runs import loop
 from bayesdag.runs.checkpoint import recorder_of
 from bayesdag.scores.bge import BGe
@@ -153,6 +154,7 @@ class DiBS:
         self, key: Key, data: Dataset, knowledge: Constraints, monitor: Monitor | None
     ) -> Posterior:
         """The particles that ended in a DAG."""
+        key = jax_key(key)
         key_start, key_run = jax.random.split(key)
         key_functions = jax.random.fold_in(key, 2)
         prior = GivenContexts(self.prior, knowledge.num_contexts)

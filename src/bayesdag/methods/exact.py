@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Any, NamedTuple
 
-import jax
 import numpy as np
 from jaxtyping import Bool, Float, Int8, Shaped
 
@@ -25,6 +24,7 @@ from bayesdag.knowledge import Constraints
 from bayesdag.model.priors.density import DensityGrid
 from bayesdag.posterior import Posterior
 from bayesdag.random import generator, split
+from bayesdag.runs.trees import map_leaves
 from bayesdag.scores import in_words
 from bayesdag.scores.bge import BGe
 from bayesdag.types import (
@@ -126,7 +126,7 @@ class Exact:
         return posterior.from_draws(
             graphs[None],
             self.score.scm(data),
-            jax.tree.map(lambda leaf: np.asarray(leaf)[None], params),
+            map_leaves(lambda leaf: np.asarray(leaf)[None], params),
             data,
             log_joint=log_joint[None],
             marginals=self._marginals(mixture),

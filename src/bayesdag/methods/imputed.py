@@ -14,7 +14,6 @@ import dataclasses
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import jax
 import numpy as np
 
 from bayesdag import plugins
@@ -28,7 +27,7 @@ from bayesdag.methods.auto import Auto
 from bayesdag.methods.collapsed import Collapsed
 from bayesdag.posterior import Posterior, check_result, imputation
 from bayesdag.posterior.check_result import Check
-from bayesdag.random import generator
+from bayesdag.random import generator, split
 from bayesdag.runs.checkpoint import recorder_of
 from bayesdag.types import (
     Duration,
@@ -86,7 +85,7 @@ class Imputed(_mixture.OfOneMethod):
         if data.missing is None:
             return self.method(key, data, knowledge, monitor)
         recorder = recorder_of(monitor)
-        key_start, key_first, key = jax.random.split(key, 3)
+        key_start, key_first, key = split(key, 3)
         # Ten completions are made only where a fit takes seconds.
         method = _mixture.sharing_time(self.method, 1 + (self.num_completions or _FEW))
         whole, (data, omitted) = data, _in_time(method, data)
@@ -97,9 +96,9 @@ class Imputed(_mixture.OfOneMethod):
         method, reasons = _chosen(method, first_found)
         members, found, rates = [], [], []
         num = self._num_completions(method, data.num_rows, data.num_variables)
-        for number, own in enumerate(jax.random.split(key, num), start=1):
+        for number, own in enumerate(split(key, num), start=1):
             name = f"completion {number} of {num}"
-            key_cells, key_fit = jax.random.split(own)
+            key_cells, key_fit = split(own)
             # From the last posterior, as Gibbs sampling asks: drawn from all so far, a graph that
             # one completion favoured by chance would come back again and again.
             model = found[-1] if found else first_found

@@ -2,14 +2,13 @@
 
 from dataclasses import dataclass
 
-import jax
 import numpy as np
 
 from bayesdag.data import Dataset
 from bayesdag.knowledge import Constraints
 from bayesdag.orders import baselines
 from bayesdag.posterior import Posterior
-from bayesdag.random import generator
+from bayesdag.random import generator, split
 from bayesdag.types import ExactDependence, Key, Monitor
 
 
@@ -44,7 +43,7 @@ class RandomOrder:
         """One graph for each of `num_samples` random orders."""
         del monitor  # done in seconds
         baselines.check_num_samples(self.num_samples)
-        key_orders, key_functions = jax.random.split(key)
+        key_orders, key_functions = split(key)
         priorities = generator(key_orders).random((self.num_samples, data.num_variables))
         before = baselines.precedence(knowledge)
         orders = np.stack([baselines.constrained_order(p, before) for p in priorities])

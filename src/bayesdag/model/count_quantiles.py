@@ -5,11 +5,10 @@ distribution is that of a gamma variable of the same mean and variance, by the c
 & Hilferty (1931), which is near enough where single counts no longer matter.
 """
 
-import jax
-import jax.numpy as jnp
 from jaxtyping import Bool, Float
 
 from bayesdag.types import Array
+from bayesdag.types.late_imports import jax, jnp
 
 LONGEST_WALK = 2048  # counts that are added up, at most
 _REACH = 14.0  # standard deviations within which all counts are found

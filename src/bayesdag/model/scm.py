@@ -7,7 +7,6 @@ see scaled ones. Everything here is for ONE graph with ONE set of parameters
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from jaxtyping import Bool, Float, Int
 
@@ -24,13 +23,7 @@ from bayesdag.types import (
     PostNonlinear,
     Rows,
 )
-from bayesdag.types.late_imports import late
-
-if TYPE_CHECKING:
-    import jax
-    import jax.numpy as jnp
-else:
-    jax, jnp = late("jax"), late("jax.numpy")
+from bayesdag.types.late_imports import jax, jnp
 
 GOLDEN, SILVER = 0.6180339887, 0.4142135624  # irrational fractions, to spread noise evenly
 CERTAIN = 1e-6  # probabilities are kept so far from 0 and 1

@@ -5,11 +5,10 @@ monotone function. Its inverse h = g⁻¹ is given by the values of x at which h
 of an even grid; beyond the grid it goes on straight.
 """
 
-import jax
-import jax.numpy as jnp
 from jaxtyping import Float
 
 from bayesdag.types import Array
+from bayesdag.types.late_imports import jax, jnp
 
 Table = Float[Array, "*batch m"]  # increasing values of x, one for each point of the grid
 

@@ -7,7 +7,6 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
 
-import jax
 import numpy as np
 from jaxtyping import Bool, Float, Int, Int8
 
@@ -17,7 +16,8 @@ from bayesdag.graphs import ancestors
 from bayesdag.knowledge import Constraints
 from bayesdag.orders import regression
 from bayesdag.posterior import Posterior, from_draws
-from bayesdag.random import generator
+from bayesdag.random import generator, split
+from bayesdag.runs.trees import map_leaves
 from bayesdag.scores._sufficient_statistics import rows_of
 from bayesdag.scores.bge import BGe
 from bayesdag.types import ExactDependence, Key, Monitor
@@ -56,7 +56,7 @@ class Sorted(ABC):
         """One graph, with `num_samples` draws of its functions."""
         del monitor  # done in seconds
         check_num_samples(self.num_samples)
-        key_ties, key_functions = jax.random.split(key)
+        key_ties, key_functions = split(key)
         priority = ascending(self.shown(data), generator(key_ties))
         order = constrained_order(priority, precedence(knowledge))
         return posterior_of_orders(
@@ -92,7 +92,7 @@ def posterior_of_graphs(
     return from_draws(
         graphs[turn][None],
         score.scm(data),
-        jax.tree.map(lambda leaf: leaf[None], params),
+        map_leaves(lambda leaf: leaf[None], params),
         data,
         log_joint=np.sum(evidence, axis=0)[turn][None],
         provenance={

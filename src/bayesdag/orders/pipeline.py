@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-import jax
 import numpy as np
 from jaxtyping import Bool, Float, Int, Shaped
 
@@ -23,6 +22,7 @@ from bayesdag.orders.strategies import SearchStrategy
 from bayesdag.random import generator, split
 from bayesdag.runs import host_loop, loop
 from bayesdag.runs.checkpoint import fingerprint
+from bayesdag.runs.trees import map_leaves
 from bayesdag.types import Array, Key, PlainData, Recorder
 
 # Results of the search this many nats below the best still supply candidates.
@@ -205,7 +205,7 @@ def _chains(
         recorder,
         until=schedule.num_warmup + num * schedule.thinning,
     )
-    draws = jax.tree.map(lambda leaf: leaf[:num].swapaxes(0, 1), done.draws)
+    draws = map_leaves(lambda leaf: leaf[:num].swapaxes(0, 1), done.draws)
     exchanges = done.state.exchanges.mean(axis=0) / int(done.step)
     orders, last = (
         _contexts_first(order, region.contexts) for order in (draws.order, done.state.orders)

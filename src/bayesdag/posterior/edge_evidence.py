@@ -5,23 +5,17 @@ variable would be explained less well, and n rows would lose log likelihood.
 """
 
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from bayesdag.model.scm import SCM
 from bayesdag.posterior import linear_gaussian
-from bayesdag.posterior.libraries import compiled, jnp, lax
+from bayesdag.posterior.libraries import jnp, lax
 from bayesdag.posterior.simulation import Ensemble, Held
-from bayesdag.random import generator
+from bayesdag.random import generator, jax_key, key_of
 from bayesdag.types import Array, Facts, Key, Params
-from bayesdag.types.late_imports import late
-
-if TYPE_CHECKING:
-    import jax
-else:
-    jax = late("jax")
+from bayesdag.types.late_imports import compiled, jax
 
 NUM_DRAWS = 8
 NUM_ROWS = 256
@@ -41,9 +35,8 @@ def matrix(
     if len(edges):
         used = [summary["num_rows"] - summary["columns"][name]["num_set"] for name in names]
         rows = np.array(used, dtype=float)[edges[:, 1]]
-        # Without a key where nothing is random: making one takes JAX.
         closed = linear_gaussian.applies(ensemble.model) and not ensemble.contexts
-        key = None if closed else jax.random.key(0)
+        key = None if closed else key_of(0)
         found[tuple(edges.T)] = lost_log_likelihood(key, ensemble, edges, rows)
     return found
 
@@ -85,7 +78,7 @@ def _simulated_ratios(
     """The same by simulation, for functions and noise of any kind."""
     nothing = np.zeros(len(ensemble.names), dtype=bool)
     contexts = held or (nothing, np.zeros((NUM_ROWS, len(nothing)), dtype=np.float32))
-    keys = jax.random.split(key, len(some))
+    keys = jax.random.split(jax_key(key), len(some))
     return _variance_ratios(
         keys, *ensemble.take(some), model=ensemble.engine, edges=edges, contexts=contexts
     )

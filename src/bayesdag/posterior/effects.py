@@ -8,7 +8,6 @@ original units of the data.
 import warnings
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -24,14 +23,9 @@ from bayesdag.posterior.effect_result import Counterfactual, Effect
 from bayesdag.posterior.levels import Columns, usual_levels, warn_outside_range
 from bayesdag.posterior.libraries import DataFrame, data_frame
 from bayesdag.posterior.simulation import Ensemble
-from bayesdag.random import generator, key_of
+from bayesdag.random import generator, jax_key, key_of
 from bayesdag.types import Draws, Key
-from bayesdag.types.late_imports import late
-
-if TYPE_CHECKING:
-    import jax
-else:
-    jax = late("jax")
+from bayesdag.types.late_imports import jax
 
 Numbers = Mapping[str, float | int]
 FEW_ROWS = 50
@@ -124,7 +118,7 @@ def _differences(
         contexts=contexts,
         level=level,
     )
-    keys = jax.random.split(key, ensemble.weights.size)[paths]
+    keys = jax.random.split(jax_key(key), ensemble.weights.size)[paths]
     arguments = (keys, params, graphs, *_visits(graphs, cause, outcome))
     found, sizes = many.map_chunks(run, arguments, num_rows)
     if known.any() and given and num_rows > 1:
@@ -153,7 +147,7 @@ def sample(key: Key, ensemble: Ensemble, num_rows: int, do: Numbers | None = Non
     scaling = ensemble.model.scaling
     check_count("num_rows", num_rows)
     mask, numbers = _assigned(ensemble, do)
-    key_pick, key_rows = jax.random.split(key)
+    key_pick, key_rows = jax.random.split(jax_key(key))
     mass = ensemble.weights.reshape(-1)
     rng = generator(key_pick)
     picked = rng.choice(mass.size, size=num_rows, p=mass / mass.sum())
@@ -197,7 +191,7 @@ def counterfactual(ensemble: Ensemble, rows: object, do: Numbers) -> Counterfact
         do_mask=mask,
         do_values=_engine_units(ensemble, do),
     )
-    keys = jax.random.split(key_of(0), num_draws)
+    keys = jax.random.split(jax_key(key_of(0)), num_draws)
     scaled = many.map_chunks(run, (keys, *ensemble.take(np.arange(num_draws))), len(values))
     scaled = _finite(scaled.astype(float), f"a counterfactual with {_listing(do)}")
     answers = scaling.invert(scaled)

@@ -9,7 +9,6 @@ fall in variance of an effect. Bounds from both sides say how far the draws can 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Bool, Float, Int, Shaped
@@ -25,20 +24,15 @@ from bayesdag.posterior.information_gain import NO_UNCERTAINTY, Gain, Hypotheses
 from bayesdag.posterior.libraries import (
     DataFrame,
     column,
-    compiled,
     data_frame,
     jnp,
     lax,
     rows_in_order,
 )
 from bayesdag.posterior.simulation import Ensemble
+from bayesdag.random import jax_key
 from bayesdag.types import Array, Key, Params
-from bayesdag.types.late_imports import late
-
-if TYPE_CHECKING:
-    import jax
-else:
-    jax = late("jax")
+from bayesdag.types.late_imports import compiled, jax
 
 About = Effect | Sequence[str] | None
 Levels = Mapping[str, Sequence[float | int]]
@@ -145,7 +139,7 @@ def _log_terms(
     # The same keys for every candidate: they differ by what they set, not by luck.
     rows = many.map_chunks(
         partial(_simulated, model=ensemble.engine, do_mask=do_mask, do_values=do_values),
-        (jax.random.split(key, len(truths)), *ensemble.take(which[truths])),
+        (jax.random.split(jax_key(key), len(truths)), *ensemble.take(which[truths])),
         num_rows,
     )
     evaluate = partial(

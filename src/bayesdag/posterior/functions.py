@@ -19,9 +19,11 @@ from jaxtyping import Bool, Float, Int
 from bayesdag.model.scm import SCM
 from bayesdag.posterior import column_names
 from bayesdag.posterior.levels import Columns
-from bayesdag.posterior.libraries import compiled, jnp, lax, map_leaves
+from bayesdag.posterior.libraries import jnp, lax
 from bayesdag.posterior.simulation import Ensemble
+from bayesdag.runs.trees import map_leaves
 from bayesdag.types import Array, Params
+from bayesdag.types.late_imports import compiled
 
 NUM_POINTS = 33  # along the range of the cause
 NUM_DRAWS = 200  # of those with the edge, chosen evenly by weight

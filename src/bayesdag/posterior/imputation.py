@@ -8,17 +8,18 @@ and counts stay levels and counts.
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-import jax
 import numpy as np
 from jaxtyping import Float, Int
 
 from bayesdag.data import Dataset
 from bayesdag.data.kinds import Kind
 from bayesdag.model.scm import SCM
-from bayesdag.posterior.libraries import compiled, jnp, lax, map_leaves
+from bayesdag.posterior.libraries import jnp, lax
 from bayesdag.posterior.posterior import Posterior
-from bayesdag.random import generator
+from bayesdag.random import generator, jax_key
+from bayesdag.runs.trees import map_leaves
 from bayesdag.types import Array, Key, Params
+from bayesdag.types.late_imports import compiled, jax
 
 NUM_SWEEPS = 40
 # Proposals are this much wider than the regression that they come from.
@@ -60,7 +61,7 @@ class Completion(NamedTuple):
 
 def complete(key: Key, posterior: Posterior, gappy: Dataset, start: Dataset) -> Completion:
     """Missing cells of `gappy`, drawn from one draw of the posterior, starting from `start`."""
-    key_draw, key_cells = jax.random.split(key)
+    key_draw, key_cells = jax.random.split(jax_key(key))
     weights = posterior.weights.reshape(-1)
     number = generator(key_draw).choice(weights.size, p=weights / weights.sum())
     ensemble = posterior._ensemble  # pyright: ignore[reportPrivateUsage]

@@ -4,9 +4,8 @@ JAX, SciPy, pandas and networkx are imported where they are used, because starti
 enough without them; at run time their types are names, which checks of types look up.
 """
 
-from collections.abc import Callable, Sequence
-from functools import cached_property, wraps
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -23,47 +22,9 @@ else:
     DiGraph = "networkx.DiGraph"
 
 # JAX annotates shapes and shardings with types that cannot be resolved.
-jax: Any = late("jax")
 jnp: Any = late("jax.numpy")
 lax: Any = late("jax.lax")
 special: Any = late("scipy.special")
-
-Function = TypeVar("Function", bound=Callable[..., Any])
-
-
-class Program:
-    """A function that is compiled when it is first called."""
-
-    def __init__(self, function: Callable[..., Any], static: tuple[str, ...]) -> None:
-        self._function, self._static = function, static
-
-    def __call__(self, *given: Any, **named: Any) -> Any:
-        """The result of the compiled function."""
-        return self.compiled(*given, **named)
-
-    @cached_property
-    def compiled(self) -> Any:
-        """The function of JAX."""
-        return jax.jit(self._function, static_argnames=self._static)
-
-
-def compiled(*static: str) -> Callable[[Function], Function]:
-    """A decorator that compiles a function once for each value of its `static` arguments."""
-
-    def compile_it(function: Function) -> Function:
-        return cast(Any, wraps(function)(Program(function, static)))
-
-    return compile_it
-
-
-def map_leaves(function: Callable[[Any], Any], tree: Any) -> Any:
-    """A tree of arrays with `function` applied to each of them."""
-    if isinstance(tree, np.ndarray):
-        return function(tree)
-    if type(tree) is dict:  # as parameters are; no need of JAX to go through them
-        branches = cast(dict[str, Any], tree)
-        return {name: map_leaves(function, branches[name]) for name in sorted(branches)}
-    return jax.tree.map(function, tree)
 
 
 def data_frame(data: Any, columns: Sequence[str] | None = None) -> DataFrame:

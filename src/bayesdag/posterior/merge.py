@@ -9,11 +9,11 @@ import json
 from collections.abc import Sequence
 from typing import Any, cast
 
-import jax
 import numpy as np
 
 from bayesdag.errors import InputError
 from bayesdag.posterior import Posterior, check_result
+from bayesdag.runs.trees import map_leaves
 from bayesdag.types import PlainData
 
 # What decides the answer, besides the seed.
@@ -47,7 +47,7 @@ def chained(posteriors: Sequence[Posterior]) -> Posterior:
         posteriors[0],
         graphs=np.concatenate([p.graphs for p in posteriors]),
         weights=np.concatenate([w * p.weights for w, p in zip(share, posteriors, strict=True)]),
-        params=jax.tree.map(_stacked, *(p.params for p in posteriors)),
+        params=map_leaves(_stacked, *(p.params for p in posteriors)),
         stats={k: np.concatenate([p.stats[k] for p in posteriors]) for k in posteriors[0].stats},
         marginals=_marginals(posteriors, share),
         state=None,

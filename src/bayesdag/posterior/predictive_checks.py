@@ -8,7 +8,6 @@ noise are of the wrong kind, an edge is missing or reversed, or a cause is hidde
 
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Bool, Float, Int, Int8
@@ -21,16 +20,12 @@ from bayesdag.model.scm import SCM
 from bayesdag.posterior import linear_gaussian, misfit, serial_dependence
 from bayesdag.posterior import simulation as many
 from bayesdag.posterior.check_result import FEWEST_ROWS, Check, VariableCheck
-from bayesdag.posterior.libraries import compiled, jnp, lax, special
+from bayesdag.posterior.libraries import jnp, lax, special
 from bayesdag.posterior.simulation import Ensemble
 from bayesdag.random import generator
+from bayesdag.runs.trees import map_leaves
 from bayesdag.types import Array, Facts, Heteroscedastic, Key, Params
-from bayesdag.types.late_imports import late
-
-if TYPE_CHECKING:
-    import jax
-else:
-    jax = late("jax")
+from bayesdag.types.late_imports import compiled, jax
 
 NUM_DRAWS = (10, 50)  # fewest and most
 LEAST_ROWS, MOST_ROWS = 300, 1000
@@ -101,7 +96,7 @@ def _repetition(
         return serial_dependence.rows_per_independent_row(u[:, in_order], data.observed)
     few = slice(0, NUM_DRAWS[0])
     block = data.scaled[: len(rows)]
-    own = _uniforms(model, many.map_leaves(lambda leaf: leaf[few], params), graphs[few], block)
+    own = _uniforms(model, map_leaves(lambda leaf: leaf[few], params), graphs[few], block)
     own[:, :, data.contexts] = 0.5
     return serial_dependence.rows_per_independent_row(own, data.observed[: len(rows)])
 

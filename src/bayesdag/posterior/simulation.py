@@ -7,7 +7,7 @@ on a column of years would otherwise be lost in rounding.
 import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -17,14 +17,10 @@ from bayesdag.model.mechanisms.linear import Linear
 from bayesdag.model.scm import SCM
 from bayesdag.posterior.contexts import Contexts
 from bayesdag.posterior.estimates import kish_ess
-from bayesdag.posterior.libraries import compiled, jnp, lax, map_leaves
+from bayesdag.posterior.libraries import jnp, lax
+from bayesdag.runs.trees import map_leaves
 from bayesdag.types import Array, Draws, JaxArray, Key, Params, Weights
-from bayesdag.types.late_imports import late
-
-if TYPE_CHECKING:
-    import jax
-else:
-    jax = late("jax")
+from bayesdag.types.late_imports import compiled, jax
 
 DRAWS_A_PIECE = 128
 ROWS_A_PIECE = 16_384  # rows times draws

@@ -8,11 +8,12 @@ Whoever sends a file may mean harm, so reading one trusts nothing in it: `contai
 that it is whole, `array_index` reads the arrays, `document_checks` looks at what they say.
 """
 
+import io
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
@@ -63,16 +64,7 @@ def save(document: Document, path: Path) -> None:
 
 def to_bytes(document: Document) -> bytes:
     """The file of a document; made in memory, so that HDF5 never meets a full disk."""
-    tree = to_datatree(document)
-    encoding = {
-        f"/{group.path.strip('/')}": {
-            str(name): _compressed(variable)
-            for name, variable in group.data_vars.items()
-            if variable.size > 0 and variable.ndim > 0
-        }
-        for group in tree.subtree
-    }
-    netcdf = bytes(cast(Any, tree).to_netcdf(engine="h5netcdf", encoding=encoding))
+    netcdf = _netcdf(document)
     index = {
         "version": __version__,
         "names": list(document.names),
@@ -96,21 +88,8 @@ def to_datatree(document: Document) -> "xarray.DataTree":
     import xarray
 
     groups = {"/": xarray.Dataset(attrs=_attributes(document))}
-    nodes = {"source": list(document.names), "target": list(document.names)}
-    num_chains, num_draws = document.graphs.shape[:2]
-    steps: PlainData = {"chain": np.arange(num_chains), "draw": np.arange(num_draws)}
-    groups["posterior"] = xarray.Dataset(
-        {"graph": (("chain", "draw", "source", "target"), document.graphs)}, coords=steps | nodes
-    )
-    for group, arrays in document.groups.items():
-        if not arrays:
-            continue
-        known = steps | nodes
-        coords = {dim: known[dim] for dim in _LEADING[group]}
-        variables = {
-            name: _variable(name, value, _LEADING[group]) for name, value in arrays.items()
-        }
-        groups[group] = xarray.Dataset(variables, coords=coords)
+    for name, group in _labelled(document).items():
+        groups[name] = xarray.Dataset(group.variables, coords=group.coordinates)
     return cast(Any, xarray.DataTree).from_dict(groups)
 
 
@@ -148,11 +127,64 @@ def map_leaves(function: Callable[[Any], Any], tree: Facts) -> PlainData:
     return unflatten({name: function(leaf) for name, leaf in flatten(tree).items()})
 
 
-def _variable(
-    name: str, value: np.ndarray, leading: tuple[str, ...]
-) -> tuple[tuple[str, ...], np.ndarray]:
-    rest = tuple(f"{name}_dim_{k}" for k in range(value.ndim - len(leading)))
-    return (*leading, *rest), value
+class _Labelled(NamedTuple):
+    """A group of arrays with the names of their dimensions, and the labels along these."""
+
+    coordinates: PlainData
+    variables: dict[str, tuple[tuple[str, ...], np.ndarray]]
+
+
+def _labelled(document: Document) -> dict[str, _Labelled]:
+    """All groups that hold something."""
+    num_chains, num_draws = document.graphs.shape[:2]
+    nodes = np.array(document.names, dtype=object)
+    known = {"chain": np.arange(num_chains), "draw": np.arange(num_draws)}
+    known |= {"source": nodes, "target": nodes}
+    graphs = (("chain", "draw", "source", "target"), document.graphs)
+    found = {"posterior": _Labelled(known, {"graph": graphs})}
+    for name, arrays in document.groups.items():
+        if arrays:
+            leading = _LEADING[name]
+            variables = {key: (_dims(key, one, leading), one) for key, one in arrays.items()}
+            found[name] = _Labelled({dim: known[dim] for dim in leading}, variables)
+    return found
+
+
+def _dims(name: str, value: np.ndarray, leading: tuple[str, ...]) -> tuple[str, ...]:
+    return (*leading, *(f"{name}_dim_{k}" for k in range(value.ndim - len(leading))))
+
+
+def _netcdf(document: Document) -> bytes:
+    """The netCDF document, as xarray would write it; importing xarray takes longer than writing."""
+    import h5netcdf  # pyright: ignore[reportMissingTypeStubs] (it has none)
+
+    buffer = io.BytesIO()
+    file: Any
+    with cast(Any, h5netcdf).File(buffer, "w") as file:
+        file.attrs.update(_attributes(document))
+        for name, group in _labelled(document).items():
+            _write(file.create_group(name), group)
+    return buffer.getvalue()
+
+
+def _write(group: Any, labelled: _Labelled) -> None:
+    """Fill a group of a netCDF file."""
+    import h5py  # pyright: ignore[reportMissingTypeStubs] (it has none)
+
+    sizes = {dim: len(labels) for dim, labels in labelled.coordinates.items()}
+    for dims, array in labelled.variables.values():
+        sizes |= dict(zip(dims, array.shape, strict=True))
+    group.dimensions = sizes
+    for dim, labels in labelled.coordinates.items():
+        kind = h5py.string_dtype() if labels.dtype == object else labels.dtype
+        group.create_variable(dim, (dim,), kind, data=labels)
+    for name, (dims, array) in labelled.variables.items():
+        # netCDF has no truth values; xarray reads these as such.
+        truth = array.dtype == bool
+        stored = array.astype(np.int8) if truth else array
+        written = group.create_variable(name, dims, data=stored, **_compressed(stored))
+        if truth:
+            written.attrs["dtype"] = "bool"
 
 
 def _attributes(document: Document) -> PlainData:
@@ -165,9 +197,11 @@ def _attributes(document: Document) -> PlainData:
     }
 
 
-def _compressed(variable: Any) -> PlainData:
-    chunk = array_index.chunk_shape(variable.shape, variable.dtype.itemsize)
-    return {"zlib": True, "complevel": 4, "shuffle": False, "chunksizes": chunk}
+def _compressed(array: np.ndarray) -> PlainData:
+    if array.size == 0 or array.ndim == 0:
+        return {}
+    chunk = array_index.chunk_shape(array.shape, array.dtype.itemsize)
+    return {"compression": "gzip", "compression_opts": 4, "shuffle": False, "chunks": chunk}
 
 
 def _arrays(document: Document) -> dict[str, np.ndarray]:

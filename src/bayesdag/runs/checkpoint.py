@@ -9,21 +9,29 @@ import hashlib
 import io
 import json
 import os
+import sys
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
 from bayesdag.errors import FileFormatError, WriteError
-from bayesdag.runs import journal
+from bayesdag.runs import journal, trees
 from bayesdag.runs.files import write_whole
 from bayesdag.runs.journal import Arrays, Located
-from bayesdag.types import Announcer, Monitor, PlainData, Pytree, Recorder, StatusReporter
+from bayesdag.types import (
+    Announcer,
+    HostKey,
+    Monitor,
+    PlainData,
+    Pytree,
+    Recorder,
+    StatusReporter,
+)
+from bayesdag.types.late_imports import jax, jnp
 
 _CHAINS = "chains"
 _UNFINISHED = "unfinished "  # prefix of what is kept of a result on the way to it
@@ -356,10 +364,10 @@ def recorder_of(monitor: Monitor | Recorder | None) -> Recorder:
     return MonitorGroup(() if monitor is None else (monitor,))
 
 
-def fingerprint(*trees: Pytree) -> str:
+def fingerprint(*decides: Pytree) -> str:
     """A name for a result, by everything that decides it."""
     digest = hashlib.blake2b(digest_size=12)
-    for leaf in jax.tree.leaves(trees):
+    for leaf in trees.leaves(decides):
         value = np.asarray(_plain(leaf))
         digest.update(f"{value.dtype.str}{value.shape}".encode())
         digest.update(np.ascontiguousarray(value).tobytes())
@@ -368,12 +376,12 @@ def fingerprint(*trees: Pytree) -> str:
 
 def pack(state: Pytree) -> dict[str, np.ndarray]:
     """The leaves of a tree, numbered."""
-    return {f"leaf{k}": np.asarray(_plain(leaf)) for k, leaf in enumerate(jax.tree.leaves(state))}
+    return {f"leaf{k}": np.asarray(_plain(leaf)) for k, leaf in enumerate(trees.leaves(state))}
 
 
 def unpack_like(structure: Pytree, arrays: Arrays) -> Pytree:
     """Inverse of `pack`: a tree of the same structure, whatever its leaves."""
-    return jax.tree.unflatten(jax.tree.structure(structure), _leaves(arrays))
+    return trees.filled(structure, iter(_leaves(arrays)))
 
 
 def _leaves(arrays: Arrays) -> list[np.ndarray]:
@@ -392,17 +400,21 @@ def _with_room(like: np.ndarray, leaf: np.ndarray) -> np.ndarray | None:
 
 
 def _unpack(template: Pytree, leaves: list[np.ndarray]) -> Pytree:
-    wanted, structure = jax.tree.flatten(template)
-    restored = [
+    restored = (
         jax.random.wrap_key_data(jnp.asarray(leaf)) if _is_key(like) else leaf
-        for like, leaf in zip(wanted, leaves, strict=True)
-    ]
-    return jax.tree.unflatten(structure, restored)
+        for like, leaf in zip(trees.leaves(template), leaves, strict=True)
+    )
+    return trees.filled(template, restored)
 
 
 def _plain(leaf: Any) -> Any:
+    if isinstance(leaf, HostKey):
+        return np.array(leaf.words, np.uint32)
     return jax.random.key_data(leaf) if _is_key(leaf) else leaf
 
 
 def _is_key(leaf: object) -> bool:
+    """Whether it is a key of JAX; where nobody has loaded JAX there are none."""
+    if isinstance(leaf, np.ndarray | np.generic | int | float) or "jax" not in sys.modules:
+        return False
     return isinstance(leaf, jax.Array) and jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)

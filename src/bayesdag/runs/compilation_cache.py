@@ -13,7 +13,7 @@ import warnings
 import zlib
 from pathlib import Path
 
-import jax
+from bayesdag.types.late_imports import jax, once_imported
 
 VARIABLE = "BAYESDAG_CACHE"
 OFF = ("off", "0", "no", "none")
@@ -23,6 +23,10 @@ _LEAST_SECONDS = 0.2  # of compilation; what takes less is not worth a file
 
 def enable() -> None:
     """Keep programs from now on, if nothing speaks against it; where it fails, in silence."""
+    once_imported("jax", _enable)
+
+
+def _enable() -> None:
     if jax.config.jax_compilation_cache_dir is not None:  # pyright: ignore[reportAttributeAccessIssue]
         return
     place = folder()

@@ -8,12 +8,12 @@ resumed anywhere and ends in the same bytes.
 import time
 from typing import Protocol, runtime_checkable
 
-import jax
 import numpy as np
 
 from bayesdag.random import generator_of_step
 from bayesdag.runs.checkpoint import fingerprint, recorder_of
 from bayesdag.runs.loop import RunState, Schedule, next_length, refuse_broken, summary
+from bayesdag.runs.trees import map_leaves
 from bayesdag.types import Key, Monitor, Pytree, Recorder
 
 
@@ -66,7 +66,7 @@ def run(
     progress = _begin(key, kernel, state, schedule)
     resumed = recorder.resume(progress)
     if resumed is not None and np.array_equal(resumed.origin, progress.origin):
-        progress = jax.tree.map(lambda like, x: np.array(x, like.dtype), progress, resumed)
+        progress = map_leaves(lambda like, x: np.array(x, like.dtype), progress, resumed)
     length = 1
     while (done := int(progress.step)) < total:
         started = time.monotonic()
@@ -90,7 +90,7 @@ def _advance(
         def write(buffer: np.ndarray, x: np.ndarray) -> None:
             buffer[slot] = x
 
-        jax.tree.map(write, progress.draws, kernel.keep(state))
+        map_leaves(write, progress.draws, kernel.keep(state))
     fresh = ~np.isfinite(stats["energy"]) & (progress.broken < 0)
     broken = np.where(fresh, step, progress.broken)
     return RunState(np.array(step + 1), state, progress.draws, stats, broken, progress.origin)
@@ -102,7 +102,7 @@ def _begin(key: Key, kernel: HostKernel, state: Pytree, schedule: Schedule) -> R
     def room(x: np.ndarray) -> np.ndarray:
         return np.zeros((schedule.num_samples, *x.shape), x.dtype)
 
-    draws = jax.tree.map(room, kernel.keep(state))
+    draws = map_leaves(room, kernel.keep(state))
     energy = kernel.energy(state)
     origin = fingerprint(key, state, kernel.inputs, schedule.num_warmup, schedule.thinning)
     origin = np.frombuffer(bytes.fromhex(origin), dtype=np.uint8)

@@ -7,17 +7,15 @@ memory is bounded by what is kept, and a checkpoint is the state.
 
 import time
 from dataclasses import dataclass
-from functools import partial
 from typing import NamedTuple, Protocol, runtime_checkable
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Int, UInt8
 
 from bayesdag.errors import DivergenceError
 from bayesdag.runs.checkpoint import fingerprint, recorder_of
 from bayesdag.types import Array, Key, Keys, Monitor, Params, Pytree, Recorder
+from bayesdag.types.late_imports import compiled, jax, jnp
 
 _SECONDS_PER_CHUNK = 2.0
 # On a GPU: trying out kernels of its own for every product takes XLA half of the time to
@@ -122,7 +120,7 @@ def run(
     return progress
 
 
-@partial(jax.jit, static_argnums=1, donate_argnums=2, compiler_options=COMPILER)
+@compiled("kernel", donate_argnames="progress", compiler_options=COMPILER)
 def advance(
     key: Key | Keys,
     kernel: Kernel,
@@ -152,7 +150,7 @@ def advance(
     return jax.lax.while_loop(lambda p: p.step < until, body, progress)
 
 
-@partial(jax.jit, static_argnums=1)
+@compiled("kernel")
 def _step(key: Key | Keys, kernel: Kernel, step: Array, state: Pytree, context: Pytree) -> Pytree:
     """One step; compiled on its own so that it is traced once, for its shape and for the loop."""
     return kernel.step(key, step, state, context)
@@ -163,7 +161,9 @@ def _begin(
 ) -> RunState:
     """An empty buffer in the shape of what the kernel keeps."""
     step = jnp.zeros((), jnp.int32)
-    _, stats = jax.eval_shape(_step, key, kernel, step, state, context)
+    _, stats = jax.eval_shape(
+        lambda *given: _step(given[0], kernel, *given[1:]), key, step, state, context
+    )
     draw = jax.eval_shape(kernel.keep, key, state, context)
     draws = jax.tree.map(lambda x: jnp.zeros((schedule.num_samples, *x.shape), x.dtype), draw)
     stats = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), stats)

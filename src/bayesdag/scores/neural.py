@@ -14,6 +14,7 @@ are equally probable beforehand. Posteriors under other assumptions on the noise
 
 from dataclasses import dataclass, replace
 from math import log
+from typing import TYPE_CHECKING, ForwardRef
 
 import numpy as np
 from jaxtyping import Bool, Float, Int, Shaped
@@ -28,22 +29,41 @@ from bayesdag.model.scm import SCM
 from bayesdag.random import generator
 from bayesdag.runs.checkpoint import recorder_of
 from bayesdag.scores import _sufficient_statistics
-from bayesdag.scores._neural import crossfit, network_cache
-from bayesdag.scores._neural.crossfit import Folds
-from bayesdag.scores._neural.function_classes import FunctionClass
-from bayesdag.scores._neural.network_cache import (
-    Family,
-    NetworkCache,
-    Rival,
-    TrainedFamily,
-    families_of,
-)
-from bayesdag.scores._neural.noise_forms import NoiseForm, noise_forms
 from bayesdag.scores._neural.normal_scores import NormalScores, normal_scores
-from bayesdag.scores._neural.parameter_draws import Drawing, assembled
 from bayesdag.scores._neural.surrogate import AdditiveSurrogate, Moments
-from bayesdag.scores._neural.training import TrainingPlan
 from bayesdag.types import Key, Params, ParentSets, Recorder
+from bayesdag.types.late_imports import late
+
+if TYPE_CHECKING:
+    from bayesdag.scores._neural import (
+        crossfit,
+        function_classes,
+        network_cache,
+        noise_forms,
+        parameter_draws,
+        training,
+    )
+    from bayesdag.scores._neural.crossfit import Folds
+    from bayesdag.scores._neural.network_cache import Family, NetworkCache, Rival, TrainedFamily
+    from bayesdag.scores._neural.noise_forms import NoiseForm
+    from bayesdag.scores._neural.training import TrainingPlan
+else:
+    # This score is among the settings of every automatic choice: straight lines must not wait
+    # for what trains networks.
+    _ROOM = "bayesdag.scores._neural"
+    crossfit, network_cache = late(f"{_ROOM}.crossfit"), late(f"{_ROOM}.network_cache")
+    function_classes, training = late(f"{_ROOM}.function_classes"), late(f"{_ROOM}.training")
+    noise_forms, parameter_draws = late(f"{_ROOM}.noise_forms"), late(f"{_ROOM}.parameter_draws")
+    Folds, NoiseForm = (
+        ForwardRef(f"{_ROOM}.crossfit.Folds"),
+        ForwardRef(f"{_ROOM}.noise_forms.NoiseForm"),
+    )
+    NetworkCache, Rival, TrainedFamily = (
+        ForwardRef(f"{_ROOM}.network_cache.{name}")
+        for name in ("NetworkCache", "Rival", "TrainedFamily")
+    )
+    TrainingPlan = ForwardRef(f"{_ROOM}.training.TrainingPlan")
+    Family = tuple[int, int]
 
 # Nats per row that the model misses, after which that row's worth of others is doubted: by
 # exact sums in small worlds, see `coarsened`. More than the second number says no more.
@@ -170,7 +190,7 @@ class NeuralScore:
         chosen = observed[:, margins.origin]
         folds = crossfit.fold(rng, values, chosen, self._folds(data.num_rows))
         network_cache.compile_early(folds, self._plan())
-        cache = NetworkCache(recorder_of(recorder))
+        cache = network_cache.NetworkCache(recorder_of(recorder))
         moments = AdditiveSurrogate().prepare(data)
         return NeuralStats(folds, margins, moments, data.num_rows, cache)
 
@@ -254,8 +274,10 @@ class NeuralScore:
         families = {name: stats.cache.trained[name] for name in dict.fromkeys(names)}
         number = {family: k for k, family in enumerate(families)}
         which = np.array([number[family] for family in names])
-        given = Drawing(stats.folds, stats.margins, stats.num_rows, self.width, self._forms)
-        return assembled(rng, given, families, which, graphs.shape[:2], warped)
+        given = parameter_draws.Drawing(
+            stats.folds, stats.margins, stats.num_rows, self.width, self._forms
+        )
+        return parameter_draws.assembled(rng, given, families, which, graphs.shape[:2], warped)
 
     def function_weights(
         self, stats: NeuralStats, graphs: Shaped[np.ndarray, "s d d"]
@@ -272,7 +294,10 @@ class NeuralScore:
         values[:, 1] += stats.margins.log_slope[nodes][:, None, None]
         weights = softmax(values * self.power(stats), axis=(1, 2, 3))
         by_node = weights.reshape(*graphs.shape[:2], *weights.shape[1:]).mean(axis=0)
-        found = {one.name.lower(): by_node[:, :, one].sum(axis=(1, 2)) for one in FunctionClass}
+        found = {
+            one.name.lower(): by_node[:, :, one].sum(axis=(1, 2))
+            for one in function_classes.FunctionClass
+        }
         return found | {"of normal scores": by_node[:, 1].sum(axis=(1, 2))}
 
     def _log_evidence_by_scale(
@@ -297,7 +322,7 @@ class NeuralScore:
         return [trained[family] for family in raw], [trained[family] for family in scores]
 
     def _plan(self) -> TrainingPlan:
-        return TrainingPlan(
+        return training.TrainingPlan(
             width=self.width,
             num_starts=self.num_starts,
             rough_steps=self.rough_steps,
@@ -309,7 +334,7 @@ class NeuralScore:
     @property
     def _forms(self) -> tuple[NoiseForm, ...]:
         """Of the noise, equally probable beforehand."""
-        return noise_forms(heteroscedastic=self.heteroscedastic, skewed=self.skewed)
+        return noise_forms.noise_forms(heteroscedastic=self.heteroscedastic, skewed=self.skewed)
 
     def _folds(self, num_rows: int) -> int:
         """Few rows are worth more folds: each network then sees more of them."""
@@ -333,7 +358,7 @@ def _by_scale(
     def at(place: Int[np.ndarray, " d"]) -> list[Family]:
         chosen = np.zeros((len(parents), stats.folds.values.shape[2]), dtype=bool)
         chosen[:, place] = parents
-        return families_of(place[nodes], chosen)
+        return network_cache.families_of(place[nodes], chosen)
 
     raw, scores = _places(stats)
     return at(raw), at(scores)
@@ -347,7 +372,8 @@ def _rivals(
     found: dict[Family, Rival] = {}
     for own, other, slope in zip(raw, scores, lead, strict=True):
         if own != other:
-            found |= {own: Rival(other, slope), other: Rival(own, -slope)}
+            rival = network_cache.Rival
+            found |= {own: rival(other, slope), other: rival(own, -slope)}
     return found
 
 

@@ -15,6 +15,7 @@ from bayesdag.data import Dataset, Scaling
 from bayesdag.errors import InputError
 from bayesdag.knowledge import Constraints
 from bayesdag.model.energy import Batch
+from bayesdag.runs.devices import on_cpu
 from bayesdag.sgmcmc.dagspace import Support, support
 from bayesdag.sgmcmc.settings import EngineSettings
 from bayesdag.types import Array, Key, Keys, Params, Pytree, Sampler
@@ -212,8 +213,3 @@ def over_chains(function: Callable, one_by_one: bool) -> Callable:
     if one_by_one:
         return lambda *trees: jax.lax.map(lambda each: function(*each), trees)
     return jax.vmap(function)
-
-
-def on_cpu() -> bool:
-    """Whether memory traffic is what costs, rather than launching."""
-    return jax.default_backend() == "cpu"

@@ -15,10 +15,12 @@ from bayesdag.model.energy import Batch, Energy, Gradient
 from bayesdag.model.priors._contexts import GivenContexts
 from bayesdag.model.priors.uniform import Uniform
 from bayesdag.posterior import Posterior
+from bayesdag.random import jax_key
 from bayesdag.runs import loop
+from bayesdag.runs.devices import on_cpu
 from bayesdag.runs.loop import RunState, Schedule
 from bayesdag.sgmcmc import chains, dagspace
-from bayesdag.sgmcmc.chains import DataContext, on_cpu
+from bayesdag.sgmcmc.chains import DataContext
 from bayesdag.sgmcmc.settings import EngineSettings
 from bayesdag.types import (
     Array,
@@ -71,7 +73,7 @@ class Engine(EngineSettings, ABC):
         self, key: Key, data: Dataset, knowledge: Constraints, monitor: Monitor | None
     ) -> Posterior:
         """Joint draws of graphs, functions and noise scales."""
-        return self.given(knowledge).fit_many(key[None], [data], knowledge, monitor)[0]
+        return self.given(knowledge).fit_many(jax_key(key)[None], [data], knowledge, monitor)[0]
 
     def given(self, knowledge: Constraints) -> "Engine":
         """The same settings, with a prior that counts no edges into contexts."""

@@ -13,8 +13,9 @@ from bayesdag.data import Dataset
 from bayesdag.model.energy import Energy
 from bayesdag.model.scm import SCM
 from bayesdag.posterior import Posterior
+from bayesdag.runs.devices import on_cpu
 from bayesdag.runs.loop import RunState
-from bayesdag.sgmcmc.chains import DataContext, on_cpu, over_chains, tiled
+from bayesdag.sgmcmc.chains import DataContext, over_chains, tiled
 from bayesdag.sgmcmc.engine import Engine
 from bayesdag.types import Array, Params, PlainData
 

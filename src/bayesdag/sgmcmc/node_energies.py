@@ -12,8 +12,9 @@ import jax.numpy as jnp
 from jaxtyping import Float, Int
 
 from bayesdag.model.energy import Batch, Energy, spread
+from bayesdag.runs.devices import on_cpu
 from bayesdag.sgmcmc import dagspace
-from bayesdag.sgmcmc.chains import on_cpu, over_chains
+from bayesdag.sgmcmc.chains import over_chains
 from bayesdag.sgmcmc.dagspace import Support
 from bayesdag.types import Array, Graph, Key, Mask, Params, Potentials
 

@@ -14,6 +14,7 @@ import jax
 import jax.numpy as jnp
 
 from bayesdag.model.energy import Energy
+from bayesdag.runs.devices import on_cpu
 from bayesdag.sgmcmc import chains, dagspace, mask_gradients
 from bayesdag.sgmcmc.mask_moves import draw_logits
 from bayesdag.sgmcmc.node_energies import chain_context
@@ -53,7 +54,7 @@ def graphs(
             # By index, so that more draws leave the first ones as they are.
             keys = jax.random.split(jax.random.fold_in(key, index), num_chains)
             choose = partial(_choose, energy, here, num_masks, scale)
-            return chains.over_chains(choose, one_by_one=chains.on_cpu())(keys, of_chains)
+            return chains.over_chains(choose, one_by_one=on_cpu())(keys, of_chains)
 
         return jax.lax.map(lambda pair: one_draw(*pair), (indices, own))
 

@@ -6,20 +6,35 @@ Conventions, everywhere: `graph[i, j] = 1` means i -> j. Dimensions: `n` rows, `
 
 import sys
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import jaxtyping
 import numpy as np
 from jaxtyping import Bool, Float, Int8, Shaped
 
-if TYPE_CHECKING or "jax" in sys.modules:
+
+@dataclass(frozen=True)
+class HostKey:
+    """The key of a stream of random numbers, as two words; `random.jax_key` makes it JAX's."""
+
+    words: tuple[int, int]
+
+
+# Whoever is handed a key may get one that is not JAX's yet; those who draw by `jax.random` are
+# handed what `jax_key` returns. Type checkers see one kind; calls in tests are checked.
+if TYPE_CHECKING:
+    from jax import Array as JaxArray
+    from jaxtyping import PRNGKeyArray as Key
+elif "jax" in sys.modules:
     from jax import Array as JaxArray
     from jaxtyping import PRNGKeyArray
+
+    Key = PRNGKeyArray | HostKey
 else:
     # Nobody has loaded JAX, and a command that prints a table must not wait for it.
-    JaxArray = PRNGKeyArray = Any
+    JaxArray = Key = Any
 
-Key = PRNGKeyArray
 Keys = jaxtyping.Key[JaxArray, " k"]  # one for each of several data sets
 Array = JaxArray | np.ndarray
 Pytree = Any  # of arrays: states, contexts, carries, results

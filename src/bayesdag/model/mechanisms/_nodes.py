@@ -1,9 +1,7 @@
 """Means of all variables, from a mechanism that is written for one at a time."""
 
-import jax
-import jax.numpy as jnp
-
 from bayesdag.types import Graph, Mechanism, Params, Rows
+from bayesdag.types.late_imports import jax, jnp
 
 
 def means_of_all(mechanism: Mechanism, params: Params, x: Rows, graph: Graph) -> Rows:

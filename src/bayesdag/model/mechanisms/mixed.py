@@ -8,15 +8,15 @@ logits of levels against level 0, or logits of P(code ≤ k) where levels are or
 
 from dataclasses import dataclass
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jax.scipy.special import gammaln
 from jaxtyping import Float, Int, Shaped
 
 from bayesdag.model import count_quantiles, warps
 from bayesdag.model.mechanisms._nodes import means_of_all
 from bayesdag.types import Array, Graph, Key, Params, Rows
+from bayesdag.types.late_imports import jax, jnp, late
+
+special = late("jax.scipy.special")
 
 MOST_LOG_MEAN = 15.0  # of a count: beyond it single precision has no whole numbers left
 _LEAST = 1e-30  # of a probability
@@ -119,7 +119,7 @@ class MixedMechanism:
             mass = jnp.where(self._levels(i) > 0, log_p[:, 0], mass)
         if "count" in self.kinds:
             count, (r, mean) = jnp.maximum(x[:, i], 0.0), self._of_count(params, out, i)
-            log_p = gammaln(count + r) - gammaln(r) - gammaln(count + 1)
+            log_p = special.gammaln(count + r) - special.gammaln(r) - special.gammaln(count + 1)
             log_p += r * jnp.log(r / (r + mean)) + count * jnp.log(mean / (r + mean))
             mass = jnp.where(self._is("count", i), log_p, mass)
         return mass

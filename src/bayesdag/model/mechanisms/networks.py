@@ -7,13 +7,12 @@ the logarithm of the factor by which the scale of heteroscedastic noise depends 
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import jax
-import jax.numpy as jnp
 from jaxtyping import Float, Shaped
 
 from bayesdag.model import warps
 from bayesdag.model.mechanisms._nodes import means_of_all
 from bayesdag.types import Array, Graph, Key, Params, Rows
+from bayesdag.types.late_imports import jax, jnp
 
 # Bound of the log factor of a heteroscedastic scale: rows far out are not taken for impossible.
 MAX_LOG_SCALE_FACTOR = 3.0

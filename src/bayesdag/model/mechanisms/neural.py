@@ -7,12 +7,11 @@ needs one output a node: the function of the published code at a third of its ar
 
 from dataclasses import dataclass
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, Shaped
 
 from bayesdag.types import Array, Graph, Key, Params, Rows
+from bayesdag.types.late_imports import jax, jnp
 
 _SLOPE = 0.01  # of LeakyReLU below zero
 _EPSILON = 1e-5  # in the variance of LayerNorm

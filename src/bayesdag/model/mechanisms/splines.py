@@ -6,13 +6,12 @@ In that form nothing cancels in float32, as it would in sums of powers.
 
 from dataclasses import dataclass
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, Shaped
 
 from bayesdag.model.mechanisms._nodes import means_of_all
 from bayesdag.types import Array, Graph, Key, Params, Rows
+from bayesdag.types.late_imports import jax, jnp
 
 
 def curvature_matrix(knots: Float[np.ndarray, " k"]) -> Float[np.ndarray, "k k"]:

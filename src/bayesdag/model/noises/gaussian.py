@@ -1,16 +1,9 @@
 """Gaussian noise with a standard deviation of its own for every variable."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from bayesdag.types import Key, Params, Rows
-from bayesdag.types.late_imports import late
-
-if TYPE_CHECKING:
-    import jax
-    import jax.numpy as jnp
-else:
-    jax, jnp = late("jax"), late("jax.numpy")
+from bayesdag.types.late_imports import jax, jnp
 
 
 @dataclass(frozen=True)

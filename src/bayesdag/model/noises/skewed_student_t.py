@@ -8,10 +8,8 @@ take NumPy and JAX arrays alike: fits of the shape tabulate them, the SCM evalua
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import jax
-import jax.numpy as jnp
-
 from bayesdag.types import Array, Key, Params, Rows
+from bayesdag.types.late_imports import jax, jnp
 
 
 class SkewedShape(NamedTuple):

@@ -10,7 +10,10 @@ from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
-from scipy.optimize import minimize
+
+from bayesdag.types.late_imports import late
+
+optimize = late("scipy.optimize")
 
 NUM_UNITS = 10
 LEAST_ROWS = 100  # of which one half would tell nothing of a network
@@ -97,7 +100,9 @@ def _trained(rng: np.random.Generator, task: NetworkTask) -> tuple[float, np.nda
         ]
     )
     options = {"maxiter": _MOST_STEPS}
-    found = minimize(_loss, start, args=(task,), jac=True, method="L-BFGS-B", options=options)
+    found = optimize.minimize(
+        _loss, start, args=(task,), jac=True, method="L-BFGS-B", options=options
+    )
     return float(found.fun), found.x[: p * NUM_UNITS].reshape(p, NUM_UNITS)
 
 

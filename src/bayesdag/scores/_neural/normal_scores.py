@@ -13,14 +13,14 @@ keep their equivalence, whatever their margins.
 
 from typing import NamedTuple
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Bool, Float, Int
 from scipy.special import logsumexp, ndtri
-from scipy.stats import norm, rankdata
 
 from bayesdag.types import Array
+from bayesdag.types.late_imports import compiled, jax, jnp, late
+
+stats = late("scipy.stats")
 
 NUM_KNOTS = 33  # of the table of h from which functions are drawn
 # A column is warped if its density, estimated from other rows, beats a normal one by as much.
@@ -80,9 +80,9 @@ def normal_scores(
         own = values[observed[:, j], j]
         if len(np.unique(own)) < max(_LEAST_DISTINCT * len(own), 3):
             continue
-        z = ndtri((rankdata(own) - 0.5) / len(own))
+        z = ndtri((stats.rankdata(own) - 0.5) / len(own))
         unit = own.std()
-        gain = _log_density(rng, (own - own.mean()) / unit) - float(norm.logpdf(z).sum())
+        gain = _log_density(rng, (own - own.mean()) / unit) - float(stats.norm.logpdf(z).sum())
         if gain > LEAST_GAIN:
             at = np.argsort(own, kind="stable")
             scores.append(np.interp(values[:, j], own[at], z[at]))
@@ -110,13 +110,13 @@ def _log_density(rng: np.random.Generator, x: Float[np.ndarray, " n"]) -> float:
     own = np.full(len(x), -1)
     own[chosen] = np.arange(len(chosen))
     widths = np.stack([_even_widths(sources), *(_widths(sources, k) for k in _NEIGHBOURS)])
-    arrays = (jnp.asarray(a, jnp.float32) for a in (x, sources, widths))
-    densities = np.asarray(_left_out(*arrays, jnp.asarray(own)), float)
+    x, sources, widths = (a.astype(np.float32) for a in (x, sources, widths))
+    densities = np.asarray(_left_out(x, sources, widths, own.astype(np.int32)), float)
     total = np.log(np.maximum(densities, _LEAST_DENSITY)).sum(axis=1)
     return float(logsumexp(total) - np.log(len(total)))
 
 
-@jax.jit
+@compiled()
 def _left_out(
     x: Float[Array, " n"],
     sources: Float[Array, " s"],
