@@ -66,6 +66,12 @@ def chunk_shape(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
     return tuple(chunk)
 
 
+def refuse_other_types(name: str, array: np.ndarray) -> None:
+    """Refuses what is no number."""
+    if array.dtype.newbyteorder("<").str not in DTYPES:
+        raise InputError(f"{name} has entries of type {array.dtype}, which no file holds")
+
+
 def locate(document: bytes | memoryview, arrays: Mapping[str, np.ndarray]) -> PlainData:
     """Index entries of the arrays that stand in `document` under the names given."""
     import h5py  # pyright: ignore[reportMissingTypeStubs] (it has none)
@@ -93,8 +99,6 @@ def read_all(document: memoryview, entries: object) -> dict[str, np.ndarray]:
 def _located(dataset: Any, array: np.ndarray) -> ArrayPlace:
     # netCDF has no truth values: they stand there as small integers.
     dtype = "|b1" if array.dtype == bool else dataset.dtype.str
-    if dtype not in DTYPES or dataset.shape != array.shape:
-        raise InputError(f"{dataset.name} has entries of type {array.dtype}, which no file holds")
     whole = tuple(max(size, 1) for size in array.shape)
     if array.size == 0:
         return ArrayPlace(dtype, array.shape, whole, ())

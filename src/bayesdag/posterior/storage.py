@@ -182,6 +182,7 @@ def _write(group: Any, labelled: _Labelled) -> None:
         # netCDF has no truth values; xarray reads these as such.
         truth = array.dtype == bool
         stored = array.astype(np.int8) if truth else array
+        array_index.refuse_other_types(f"{group.name}/{name}", stored)
         written = group.create_variable(name, dims, data=stored, **_compressed(stored))
         if truth:
             written.attrs["dtype"] = "bool"
