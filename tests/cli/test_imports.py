@@ -34,6 +34,19 @@ def test_a_linear_result_is_shown_without_jax_and_pandas(options, tmp_path, seed
     assert not modules & HEAVY
 
 
+@pytest.mark.parametrize("num_columns", [4, 12])
+def test_a_linear_table_is_fitted_without_jax_and_xarray(num_columns, tmp_path, seed):
+    """By exact sums and by chains; what trains networks is not imported either."""
+    rows = random_linear(seed, d=num_columns).sample(60, seed=0)
+    rows.to_csv(tmp_path / "table.csv", index=False)
+    settings = ("--preset", "quick", "--quiet", "--out", str(tmp_path / "result.nc"))
+    modules = loaded("fit", str(tmp_path / "table.csv"), *settings)
+    chosen = "bayesdag.exact.order_dp" if num_columns == 4 else "bayesdag.orders.tempering"
+    assert chosen in modules
+    assert not modules & (HEAVY - {"pandas", "scipy.sparse"})
+    assert not modules & {"bayesdag.scores._neural.crossfit", "dask", "scipy.optimize"}
+
+
 @pytest.mark.parametrize("command", ["--help", "methods", "datasets"])
 def test_lists_and_help_need_no_heavy_library(command):
     assert not loaded(command) & HEAVY

@@ -138,7 +138,7 @@ def _labelled(document: Document) -> dict[str, _Labelled]:
     """All groups that hold something."""
     num_chains, num_draws = document.graphs.shape[:2]
     nodes = np.array(document.names, dtype=object)
-    known = {"chain": np.arange(num_chains), "draw": np.arange(num_draws)}
+    known: PlainData = {"chain": np.arange(num_chains), "draw": np.arange(num_draws)}
     known |= {"source": nodes, "target": nodes}
     graphs = (("chain", "draw", "source", "target"), document.graphs)
     found = {"posterior": _Labelled(known, {"graph": graphs})}
@@ -171,12 +171,13 @@ def _write(group: Any, labelled: _Labelled) -> None:
     """Fill a group of a netCDF file."""
     import h5py  # pyright: ignore[reportMissingTypeStubs] (it has none)
 
+    text = cast(Any, h5py).string_dtype()
     sizes = {dim: len(labels) for dim, labels in labelled.coordinates.items()}
     for dims, array in labelled.variables.values():
         sizes |= dict(zip(dims, array.shape, strict=True))
     group.dimensions = sizes
     for dim, labels in labelled.coordinates.items():
-        kind = h5py.string_dtype() if labels.dtype == object else labels.dtype
+        kind = text if labels.dtype == object else labels.dtype
         group.create_variable(dim, (dim,), kind, data=labels)
     for name, (dims, array) in labelled.variables.items():
         # netCDF has no truth values; xarray reads these as such.

@@ -25,7 +25,9 @@ class HostKey:
 # handed what `jax_key` returns. Type checkers see one kind; calls in tests are checked.
 if TYPE_CHECKING:
     from jax import Array as JaxArray
-    from jaxtyping import PRNGKeyArray as Key
+    from jaxtyping import PRNGKeyArray
+
+    Key = PRNGKeyArray
 elif "jax" in sys.modules:
     from jax import Array as JaxArray
     from jaxtyping import PRNGKeyArray

@@ -38,8 +38,8 @@ def once_imported(name: str, action: Callable[[], None]) -> None:
 
 if TYPE_CHECKING:
     import jax as jax
-    import jax.numpy as jnp
     from jax import lax as lax
+    from jax import numpy as jnp  # pyright: ignore[reportUnusedImport] (others import it)
 else:
     jax, jnp, lax = late("jax"), late("jax.numpy"), late("jax.lax")
 
