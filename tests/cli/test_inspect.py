@@ -137,3 +137,14 @@ def test_columns_that_nothing_acts_on_are_named(table, command):
     code, shown, _ = command("inspect", "ages.csv")
     assert code == 0
     assert "Age: a fit takes it to have no causes" in shown
+
+
+def test_a_column_with_an_infinite_cell_does_not_stop_the_others(table, command):
+    frame = pd.read_csv("table.csv").drop(columns="id")
+    frame["number"] = frame["number"].astype(float)
+    frame.loc[3, "number"] = np.inf
+    frame.to_csv("infinite.csv", index=False)
+    code, shown, _ = command("inspect", "infinite.csv")
+    assert code == 0
+    assert "column 'number' holds inf in row 4" in shown
+    assert "categorical" in shown

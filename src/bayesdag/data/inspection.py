@@ -8,7 +8,16 @@ import numpy as np
 from jaxtyping import Float
 
 from bayesdag import plugins
-from bayesdag.data import environments, gaps, kinds, preparing, reading, root_names, tables
+from bayesdag.data import (
+    environments,
+    gaps,
+    kinds,
+    preparing,
+    reading,
+    root_names,
+    tables,
+    validation,
+)
 from bayesdag.data.dataset import Dataset
 from bayesdag.data.kinds import Declaration, Kind
 from bayesdag.errors import BayesdagWarning, InputError
@@ -157,6 +166,8 @@ def _looked(
 def _refuse_nothing(values: np.ndarray, name: str) -> None:
     if np.isnan(values).all():
         raise InputError(f"column {name!r} has no value in any row; drop it (--drop {name})")
+    whole = np.where(np.isnan(values), 0.0, values)
+    validation.refuse_not_finite(whole[:, None], (name,))
 
 
 def _shown(
@@ -233,7 +244,8 @@ def _whole(looked: Sequence[_Looked]) -> tuple[tuple[str, ...], str]:
     good = [one for one in looked if one.values is not None]
     names = tuple(one.shown.name for one in good)
     if len(good) < 2:
-        return (), f"{len(good)} columns can be used, and at least 2 are needed"
+        only = "only one column" if good else "no column"
+        return (), f"{only} can be used, and at least 2 are needed"
     values = np.column_stack([one.values for one in good if one.values is not None])
     found = tuple(one.kind for one in good)
     with warnings.catch_warnings(record=True) as said:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 from jaxtyping import Bool, Float, Shaped
 
+from bayesdag.data import indicators
 from bayesdag.data.dependence import Dependences
 from bayesdag.data.kind_rules import identifier_words
 from bayesdag.data.kinds import CONTINUOUS, Kind
@@ -61,7 +62,7 @@ def refuse_bad_form(
             f"the data have {_plural(values.shape[0], 'row')} and "
             f"{_plural(values.shape[1], 'column')}; at least 2 of each are needed"
         )
-    _refuse_not_finite(values, names)
+    refuse_not_finite(values, names)
 
 
 def refuse_bad_names(names: Names) -> None:
@@ -100,6 +101,9 @@ def check(
         *_near_copies(values, names, correlation, measured & (missing is None)),
         *_very_skewed(values, names, measured),
         *_never_observed(values, names, mask),
+        *indicators.words(
+            names, indicators.exclusive(values, (kinds or ())[: len(names)], missing)
+        ),
     ):
         warnings.warn(message, BayesdagWarning, stacklevel=3)
 
@@ -130,7 +134,7 @@ def skewness(values: Values) -> Float[np.ndarray, " d"]:
     return third / np.where(deviation > 0, deviation, 1.0) ** 3
 
 
-def _refuse_not_finite(values: np.ndarray, names: Names) -> None:
+def refuse_not_finite(values: np.ndarray, names: Names) -> None:
     """Refuses missing values, infinities and numbers whose square would be one."""
     if values.min() > -_LARGEST and values.max() < _LARGEST:  # False for NaN too.
         return

@@ -20,7 +20,7 @@ from bayesdag.types import Duration
 # Seconds of one core, of measurements at ten columns, and of a row, a column and a regression of
 # two levels, and how much slower networks make a fit: roughly what everyday tables of 200 to
 # 20 000 rows take (docs/cases/everyday-tables.md).
-_SECONDS_AT_TEN, _SECONDS_A_REGRESSION = 8.0, 7.5e-5
+_SECONDS_AT_TEN, _SECONDS_A_REGRESSION = 8.0, 1e-4
 _NETWORKS_SLOWER = 3.0
 _FEWER_STARTS = Collapsed.PRESETS["quick"].num_starts
 _FEWEST_ROWS = 500  # with fewer than these, all are taken, however long it takes
