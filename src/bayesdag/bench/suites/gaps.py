@@ -10,10 +10,11 @@ from bayesdag.datasets.synthetic import Synthetic
 from bayesdag.methods.collapsed import Collapsed
 from bayesdag.types import PlainData
 
+CURVES = "collapsed, curves"
 NUM_SETS = {"quick": 1, "paper": 10}
 METHODS: dict[Size, PlainData] = {
     "quick": {LINEAR: Collapsed.PRESETS["quick"]},
-    "paper": {LINEAR: Collapsed(), "auto": "auto"},
+    "paper": {LINEAR: Collapsed(), CURVES: Collapsed.PRESETS["additive"], "auto": "auto"},
 }
 SIZES = {"quick": (4, 150), "paper": (10, 2000)}
 FRACTIONS = {"quick": (0.1,), "paper": (0.1, 0.3)}
