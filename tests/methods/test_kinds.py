@@ -6,7 +6,7 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from bayesdag import fit, read
+from bayesdag import fit, plugins, read
 from bayesdag.errors import BayesdagWarning, InputError
 from bayesdag.methods import _kinds
 from bayesdag.methods.auto import Auto
@@ -15,7 +15,7 @@ from bayesdag.methods.collapsed import Collapsed
 from bayesdag.methods.exact import Exact
 from bayesdag.scores.bge import BGe
 from bayesdag.scores.linear_gaussian import LinearGaussian
-from bayesdag.types import kinds_taken
+from bayesdag.types import MEASUREMENTS, kinds_taken
 from tests.toys import toy_frame
 
 EVERY = frozenset({"continuous", "count", "ordinal", "binary", "categorical"})
@@ -97,3 +97,11 @@ def test_methods_of_methods_take_what_those_inside_take(registered):
     assert isinstance(chosen, Collapsed)
     assert isinstance(chosen.score, OfLevels)
     assert "score" in notes[0]
+
+
+@pytest.mark.parametrize("name", plugins.names("methods"))
+def test_the_list_of_methods_says_whether_one_has_a_model_for_levels(name):
+    words = plugins.described("methods", "takes_kinds")[name]
+    takes_levels = kinds_taken(plugins.load("methods", name)()) > MEASUREMENTS
+    assert bool(words) >= takes_levels
+    assert ("all" in words.lower() and "measurements" not in words) >= takes_levels

@@ -43,6 +43,11 @@ class Bagged(_mixture.OfOneMethod):
         if self.num_bags < 2:
             raise InputError(f"num_bags is {self.num_bags}; it must be 2 or more")
 
+    @property
+    def takes_kinds(self) -> frozenset[str]:  # read from here by `bayesdag methods`
+        """Those of the method inside; by default all."""
+        return super().takes_kinds
+
     def expected_duration(self, num_rows: int, num_variables: int) -> Duration:
         """So many times that of the method in the bags."""
         if not isinstance(self.method, Timed):

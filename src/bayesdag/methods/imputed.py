@@ -69,6 +69,11 @@ class Imputed(_mixture.OfOneMethod):
         if isinstance(self.method, Imputed):
             raise InputError("a method that imputes is put into another one; once is enough")
 
+    @property
+    def takes_kinds(self) -> frozenset[str]:  # read from here by `bayesdag methods`
+        """Those of the method inside; by default all."""
+        return super().takes_kinds
+
     def expected_duration(self, num_rows: int, num_variables: int) -> Duration:
         """So many times that of the method, and once more for the first model."""
         if not isinstance(self.method, Timed):
