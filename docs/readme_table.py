@@ -2,6 +2,7 @@
 
 import sys
 from collections import Counter, defaultdict
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -30,16 +31,22 @@ def written(text: str, cells: list[Cell]) -> str:
 
 def tables(cells: list[Cell]) -> str:
     """All methods on the data sets they share, after those that share several, if there are any."""
-    cells = [c for c in cells if c.setting.get("d") == NUM_VARIABLES and c.status == "done"]
+    cells = [c for c in cells if c.setting.get("d") == NUM_VARIABLES and "functions" in c.setting]
+    lost = [cell for cell in cells if cell.status != "done"]
+    cells = [cell for cell in cells if cell.status == "done"]
     often = [cell for cell in cells if cell.method in _methods_with_several(cells)]
     if {cell.method for cell in often} <= {"empty", *BASELINES} or len(often) == len(cells):
-        return table(cells)
-    parts = ("Methods with several data sets of each kind:", table(often), "All:", table(cells))
+        return table(cells, lost)
+    whole = table(cells, lost)
+    parts = ("Methods with several data sets of each kind:", table(often), "All:", whole)
     return "\n\n".join(parts)
 
 
-def table(cells: list[Cell]) -> str:
-    """Distances from the truth and CPU seconds of every method, best on nonlinear rows first."""
+def table(cells: list[Cell], lost: Sequence[Cell] = ()) -> str:
+    """Distances from the truth and CPU seconds of every method, best on nonlinear rows first.
+
+    Methods that were lost on every data set come last, with the way they were lost.
+    """
     found: dict[tuple[str, str], list[Cell]] = defaultdict(list)
     for cell in cells:
         found[cell.method, cell.setting["functions"]].append(cell)
@@ -57,6 +64,10 @@ def table(cells: list[Cell]) -> str:
         cpu = np.mean([cell.measures["cpu"] for cell in own])
         shown = ["–" if np.isnan(x) else f"{x:.1f}" for x in distances]
         lines.append([name, *shown, f"{cpu:.2g}", str(len(own))])
+    done = {cell.method for cell in cells}
+    for name in sorted({cell.method for cell in lost} - done):
+        ways = sorted({cell.status for cell in lost if cell.method == name})
+        lines.append([name, "; ".join(ways), *["–"] * len(COLUMNS), "0"])
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 

@@ -68,3 +68,15 @@ def test_methods_with_several_data_sets_are_compared_on_all_of_them(page):
     assert "| cheap | – | 0.0 | 0.0 | 1 | 2 |" in everything
     assert "| expensive | – | 0.0 | 0.0 | 1 | 2 |" in everything
     assert "All:" not in page.tables([*cells("cheap", 1), *cells("expensive", 1)])
+
+
+def test_methods_that_were_lost_everywhere_are_shown(page):
+    setting = {"functions": "linear", "d": 10}
+    found = Cell("x", setting, "cheap", 0, measures={"expected_cpdag_shd": 1.0, "cpu": 1.0})
+    lost = [
+        Cell("x", setting, method, seed, "out of time", error="stopped after 1800 s")
+        for method, seed in (("slow", 0), ("cheap", 1))
+    ]
+    *_, last = page.tables([found, *lost]).splitlines()
+    assert last == "| slow | out of time | – | – | – | 0 |"
+    assert "| cheap | – | – | 1.0 | 1 | 1 |" in page.tables([found, *lost])
