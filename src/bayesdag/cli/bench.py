@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     Suites = dict[str, tuple[Suite, Store]]
 
-_SHOWN = ("expected_shd", "edge_f1", "nll", "step_cpu", "seconds")
+_SHOWN = ("expected_shd", "edge_f1", "nll", "step_cpu", "seconds", "memory_gb")
 
 
 @app.command(

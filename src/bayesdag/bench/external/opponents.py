@@ -148,11 +148,15 @@ def sdcd(x: np.ndarray, settings: dict) -> dict:
 
 
 def dibs_lib(x: np.ndarray, settings: dict) -> dict:
-    """Joint DiBS of its authors, linear functions; draws with cycles are left out."""
+    """Joint DiBS of its authors, linear functions; draws with cycles are left out.
+
+    `shift` moves weights away from zero at the start, and there alone.
+    """
     from dibs.inference import JointDiBS
     from dibs.models import LinearGaussian
 
-    model = LinearGaussian(n_vars=x.shape[1], obs_noise=float(settings["variance"]))
+    variance, shift = float(settings["variance"]), float(settings.get("shift", 0.5))
+    model = LinearGaussian(n_vars=x.shape[1], obs_noise=variance, min_edge=shift)
     return particles(JointDiBS, model, x, settings)
 
 
