@@ -96,3 +96,12 @@ def test_a_long_table_with_gaps_is_completed_in_the_rows_that_the_time_allows():
     found = fit(frame, Imputed(quick, num_completions=1), progress=False)
     assert any("rows: 500 of 10000" in note for note in found.provenance["notes"])
     assert found.summary["num_rows"] == 10_000
+
+
+def test_rows_that_are_alike_are_expected_to_cost_once():
+    rng = np.random.default_rng(0)
+    codes = pd.DataFrame(rng.integers(0, 3, (5000, 6)), columns=list("abcdef")).astype(str)
+    measured = codes.assign(**{name: rng.normal(size=5000) for name in "abc"})
+    measured["d"] = codes["d"]
+    assert _kinds_in_time._different_rows(read(codes)) < 0.06
+    assert _kinds_in_time._different_rows(read(measured)) == 1.0

@@ -561,7 +561,7 @@ def test_rows_that_come_again_and_a_start_from_few_rows_change_no_evidence(monke
         return [ill, visiting, models.log_evidence(0, parents[:1])]
 
     fast = evidence()
-    monkeypatch.setattr(regressions, "_LEAST_ROWS_TO_MERGE", 10**9)
+    monkeypatch.setattr(regressions, "LEAST_ROWS_TO_MERGE", 10**9)
     monkeypatch.setattr(regressions, "_ROWS_TO_START", 10**9)
     monkeypatch.setattr(newton, "_TOLERANCE", 1e-12)
     for found, exact in zip(fast, evidence(), strict=True):

@@ -13,7 +13,11 @@ import numpy as np
 from bayesdag.data import Dataset
 from bayesdag.data.kinds import Kind
 from bayesdag.methods.collapsed import Collapsed
-from bayesdag.scores._mixed.regressions import DISPERSIONS
+from bayesdag.scores._mixed.regressions import (
+    DISPERSIONS,
+    LEAST_ROWS_TO_MERGE,
+    MOST_DIFFERENT,
+)
 from bayesdag.scores.mixed import MixedScore
 from bayesdag.types import Duration
 
@@ -22,6 +26,8 @@ from bayesdag.types import Duration
 # 20 000 rows take (docs/cases/everyday-tables.md).
 _SECONDS_AT_TEN, _SECONDS_A_REGRESSION = 8.0, 1e-4
 _NETWORKS_SLOWER = 3.0
+_OF_ANY_KIND = 3  # what a regression costs beside its Hessian, in regressions
+_FAMILY, _NUM_FAMILIES = 5, 10  # by which it is judged how many rows are alike
 _FEWER_STARTS = Collapsed.PRESETS["quick"].num_starts
 _FEWEST_ROWS = 500  # with fewer than these, all are taken, however long it takes
 _FASTER = ("fewer columns", "coarser levels", "fewer minutes (--minutes, what is left out is said)")
@@ -89,15 +95,29 @@ def _seconds_of_measurements(data: Dataset) -> float:
 
 def _seconds_a_row(data: Dataset) -> float:
     regressions = sum(_num_regressions(kind) for kind in data.kinds)
-    return _SECONDS_A_REGRESSION * data.num_variables * regressions
+    return _SECONDS_A_REGRESSION * data.num_variables * regressions * _different_rows(data)
+
+
+def _different_rows(data: Dataset) -> float:
+    """The fraction of the rows that regressions look at: equal rows of a family are one.
+
+    Of families of five columns, some of them, drawn at random.
+    """
+    if data.num_rows < LEAST_ROWS_TO_MERGE or data.num_variables < _FAMILY:
+        return 1.0
+    rng = np.random.default_rng(0)
+    families = [rng.permutation(data.num_variables)[:_FAMILY] for _ in range(_NUM_FAMILIES)]
+    different = [len(np.unique(data.values[:, one], axis=0)) for one in families]
+    fractions = np.array(different) / data.num_rows
+    return float(np.where(fractions > MOST_DIFFERENT, 1.0, fractions).mean())
 
 
 def _num_regressions(kind: Kind) -> int:
     """As many regressions of two levels as one of this kind is worth."""
     if kind.name == "count":
-        return len(DISPERSIONS)
+        return _OF_ANY_KIND + len(DISPERSIONS)
     blocks = len(kind.levels) * (len(kind.levels) - 1) // 2  # of the Hessian
-    return blocks + (kind.name == "ordinal") if kind.is_discrete else 0
+    return _OF_ANY_KIND + blocks + (kind.name == "ordinal") if kind.is_discrete else 0
 
 
 def _thinned(method: Collapsed, data: Dataset, allowed: float) -> Dataset:

@@ -34,7 +34,7 @@ DISPERSIONS = (1.0, 0.3, 4.0, 20.0, 200.0)
 _MOST_COLUMNS_BY_LEVEL = 40  # of a design with functions of their own in every configuration
 _ROWS_TO_START = 1000  # that say where a mode is, roughly
 # Tables in which rows of a family are looked for that come again, and what has to be saved.
-_LEAST_ROWS_TO_MERGE, _MOST_DIFFERENT = 1000, 0.5
+LEAST_ROWS_TO_MERGE, MOST_DIFFERENT = 1000, 0.5
 _NUMBERS_AT_ONCE = 1_500_000  # in designs of regressions that are fitted together
 
 LevelsOrCounts = MultinomialLogistic | OrderedLogistic | NegativeBinomial
@@ -255,7 +255,7 @@ class MixedRegressions:
         Codes, and measurements that were rounded, come again and again in long tables.
         """
         rows = np.flatnonzero(seen)
-        if len(rows) < _LEAST_ROWS_TO_MERGE:
+        if len(rows) < LEAST_ROWS_TO_MERGE:
             return None
         labels = self.columns.value_codes
         number = labels[rows, node]
@@ -264,7 +264,7 @@ class MixedRegressions:
             # Numbered anew, so that many columns do not overflow.
             number = np.unique(number, return_inverse=True)[1]
         _, first, counts = np.unique(number, return_index=True, return_counts=True)
-        if len(first) > _MOST_DIFFERENT * len(rows):
+        if len(first) > MOST_DIFFERENT * len(rows):
             return None
         order = np.argsort(first)
         return rows[first[order]], counts[order].astype(float)
