@@ -1,5 +1,6 @@
 """Strict by default: shapes are checked, promotions are errors, keys come from test names."""
 
+import functools
 import gc
 import os
 import zlib
@@ -39,14 +40,19 @@ try:
 except ImportError:
     pass
 else:  # Compilation makes deadlines meaningless; the same commit meets the same examples.
-    settings.register_profile("bayesdag", deadline=None, derandomize=True, max_examples=50)
+    settings.register_profile("bayesdag", deadline=None, derandomize=True, max_examples=30)
     settings.load_profile("bayesdag")
+
+import typer.main  # noqa: E402
 
 from bayesdag.scores._neural import crossfit  # noqa: E402 (after the hook)
 from tests import scheduling  # noqa: E402
 
 # Tests train a few networks at a time; a batch filled up with copies to hundreds is for real data.
 crossfit._ROOM_ON_CPU = 50_000
+
+# The command is the same whenever it is called: its options are looked up once.
+typer.main.get_command = functools.cache(typer.main.get_command)
 
 # Tracing makes many objects and little garbage, and JAX adds to the cost of every collection.
 gc.set_threshold(50_000, 20, 50)

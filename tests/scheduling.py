@@ -9,7 +9,6 @@ because a marker of xdist (`xdist_group`) is overlooked under pytest 9.
 LONGEST_FIRST = (
     "tests/scores/test_neural.py",
     "tests/test_documents.py",
-    "tests/runs/test_interruption.py",
     "tests/contracts/test_scores.py",
     "tests/runs/test_extension.py",
     "tests/test_end_to_end.py",

@@ -12,6 +12,7 @@ from bayesdag.errors import InputError
 from bayesdag.methods.exact import Exact
 from bayesdag.scores.mixed import MixedScore
 
+NUM = 800  # rows of all samples: other numbers would be compiled anew
 GRAPH = {
     "required": [["dose", "size"], ["dose", "grade"], ["size", "visits"], ["size", "species"]],
     "forbidden": [],
@@ -55,7 +56,7 @@ def posterior():
 
 
 def test_samples_have_the_labels_of_the_table(posterior):
-    rows, drawn = table(), posterior.sample(800)
+    rows, drawn = table(), posterior.sample(NUM)
     for name in ("dose", "grade", "species"):
         assert set(drawn[name]) == set(rows[name])
         shares = [frame[name].value_counts(normalize=True) for frame in (drawn, rows)]
@@ -66,7 +67,7 @@ def test_samples_have_the_labels_of_the_table(posterior):
 
 
 def test_setting_a_label_is_what_follows(posterior):
-    drawn = posterior.sample(400, do={"dose": "yes"})
+    drawn = posterior.sample(NUM, do={"dose": "yes"})
     assert set(drawn["dose"]) == {"yes"}
     assert drawn["size"].mean() == pytest.approx(14.5, abs=0.8)
 
@@ -110,10 +111,10 @@ def test_counterfactuals_change_nothing_where_nothing_is_changed(posterior):
 
 def test_counterfactual_levels_follow_the_distribution_under_the_intervention(posterior):
     """Averaged over units, the tie of a unit to what it was must not show."""
-    rows = posterior.sample(600, do={"size": 10.0}, seed=1)
+    rows = posterior.sample(NUM, do={"size": 10.0}, seed=1)
     parts = [rows.iloc[k : k + 40] for k in range(0, 200, 40)]
     moved = np.concatenate([posterior.counterfactual(p, {"size": 13.0}).draws for p in parts])
-    drawn = posterior.sample(2000, do={"size": 13.0}, seed=2)
+    drawn = posterior.sample(NUM, do={"size": 13.0}, seed=2)
     place = list(posterior.names).index("species")
     share = [(moved[..., place] == k).mean() for k in range(3)]
     wanted = drawn["species"].value_counts(normalize=True)
@@ -136,7 +137,7 @@ def test_a_row_is_as_probable_as_its_parts(posterior):
 def test_files_keep_kinds_and_functions(posterior, tmp_path):
     posterior.save(tmp_path / "kinds.nc")
     again = bayesdag.load(tmp_path / "kinds.nc")
-    pd.testing.assert_frame_equal(again.sample(20), posterior.sample(20))
+    pd.testing.assert_frame_equal(again.sample(NUM), posterior.sample(NUM))
 
 
 def test_the_check_of_the_model_takes_every_kind(posterior):
@@ -147,7 +148,7 @@ def test_the_check_of_the_model_takes_every_kind(posterior):
 
 @pytest.mark.filterwarnings("ignore:.*draws are too few")
 def test_an_experiment_can_be_about_the_probability_of_a_level(posterior):
-    about = posterior.effect("size", "species=birch", (7.0, 13.0), num_rows=50)
+    about = posterior.effect("size", "species=birch", (7.0, 13.0), num_rows=200)
     found = posterior.next_experiment(["size", "dose"], about=about, num_experiments=8)
     assert set(found["set"]) == {"size", "dose", "(only observe)"}
     assert (found["fraction removed"] >= 0).all()
@@ -166,10 +167,10 @@ def neural():
 
 
 def test_questions_are_answered_through_networks(neural, tmp_path):
-    low, high = (neural.sample(400, do={"a": 0.5 * sign, "b": 1.0 * sign}) for sign in (-1, 1))
+    low, high = (neural.sample(NUM, do={"a": 0.5 * sign, "b": 1.0 * sign}) for sign in (-1, 1))
     assert (low["level"] == "high").mean() < 0.2
     assert (high["level"] == "high").mean() > 0.8
     neural.save(tmp_path / "neural.nc")
     pd.testing.assert_frame_equal(
-        bayesdag.load(tmp_path / "neural.nc").sample(20), neural.sample(20)
+        bayesdag.load(tmp_path / "neural.nc").sample(NUM), neural.sample(NUM)
     )
