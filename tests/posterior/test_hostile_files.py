@@ -16,17 +16,25 @@ from tests.posteriors import random_linear
 from tests.toys import toy_frame
 
 
-@pytest.fixture
-def saved(tmp_path):
-    """A posterior with everything that can be saved, and its file."""
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    """A posterior with everything that can be saved, and the bytes of its file."""
+    path = tmp_path_factory.mktemp("hostile") / "result.nc"
     posterior = random_linear(
         7,
         marginals={"edge": np.full((4, 4), 0.1)},
         state={"leaf0": np.arange(6, dtype=np.int32).reshape(2, 3), "leaf1": np.array(7)},
         provenance={"notes": ["all well"], "seed": 3},
     )
-    posterior.save(tmp_path / "result.nc")
-    return posterior, tmp_path / "result.nc"
+    posterior.save(path)
+    return posterior, path.read_bytes()
+
+
+@pytest.fixture
+def saved(written, tmp_path):
+    """The posterior, and a file of it to be damaged."""
+    (tmp_path / "result.nc").write_bytes(written[1])
+    return written[0], tmp_path / "result.nc"
 
 
 def rewritten(path, change=None, document=None):
