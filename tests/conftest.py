@@ -45,11 +45,7 @@ else:  # Compilation makes deadlines meaningless; the same commit meets the same
 
 import typer.main  # noqa: E402
 
-from bayesdag.scores._neural import crossfit  # noqa: E402 (after the hook)
 from tests import scheduling  # noqa: E402
-
-# Tests train a few networks at a time; a batch filled up with copies to hundreds is for real data.
-crossfit._ROOM_ON_CPU = 50_000
 
 # The command is the same whenever it is called: its options are looked up once.
 typer.main.get_command = functools.cache(typer.main.get_command)

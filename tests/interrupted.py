@@ -23,7 +23,6 @@ from bayesdag.methods.dds import DDS
 from bayesdag.methods.dibs import DiBS
 from bayesdag.methods.imputed import Imputed
 from bayesdag.runs.checkpoint import Checkpoint
-from bayesdag.scores._neural import crossfit
 from tests.toys import NETWORK_ROWS, SMALL_NETWORKS
 
 NEURAL = Collapsed(
@@ -82,7 +81,6 @@ KINDS = {
 def main(folder: Path, kind: str) -> None:
     make, method = KINDS[kind]
     fitting.Checkpoint = partial(Checkpoint, every=0.0, results_every=0.0)  # pyright: ignore
-    crossfit._ROOM_ON_CPU = 50_000  # few families at once, as few are asked for
     fitted = fitting.fit(make(), method, seed=3, checkpoint=folder / "partial")
     fitted.save(folder / "result.nc")
 

@@ -13,8 +13,7 @@ NAMES = ("rain", "soil", "crop", "price")
 TRUTH = np.array([[0, 1, 1, 0], [0, 0, 1, 0], [0, 0, 0, 1], [0, 0, 0, 0]], dtype=np.int8)
 WEIGHTS = np.array([[0, 1.2, -0.8, 0], [0, 0, 1.0, 0], [0, 0, 0, 0.9], [0, 0, 0, 0]])
 
-# Every test that trains networks takes these settings and this number of rows (and at most eight
-# columns and four parents), so that one compiled program serves them all.
+# Small enough for tests that train many networks.
 SMALL_NETWORKS = NeuralScore(width=3, num_folds=2, num_starts=2, rough_steps=6, fine_steps=6)
 NETWORK_ROWS = 240
 

@@ -9,6 +9,7 @@ import pytest
 
 from bayesdag import read
 from bayesdag.scores._neural import crossfit
+from bayesdag.scores._neural.folds import families_by_size
 from bayesdag.scores._neural.function_classes import FunctionClass, basis, members_of_basis
 from bayesdag.scores._neural.network_cache import families_of
 from bayesdag.scores.bge import BGe
@@ -104,7 +105,7 @@ def test_simple_fits_are_those_behind_the_evidence():
     data = rows("curves")
     stats = SCORE.prepare(data)
     SCORE.log_evidence(stats, 2, SETS)
-    [(_, group)] = crossfit.families(np.array([2]), SETS[[3]])
+    [(_, group)] = families_by_size(stats.folds, np.array([2]), SETS[[3]])
     again = crossfit.simple_fits(stats.folds, group).log_marginal[0]  # class, fold, form
     assert again.shape[0] == 2
     assert np.isfinite(again).all()

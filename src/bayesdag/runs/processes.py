@@ -80,13 +80,6 @@ def compute(function: Callable[..., Result], tasks: Sequence[tuple[object, ...]]
         ) from error
 
 
-def start(function: Callable[..., object], tasks: Sequence[tuple[object, ...]]) -> None:
-    """Have the tasks computed while this process goes on; their results are dropped."""
-    if (num := number()) > 1:
-        for arguments in tasks:
-            _executor(num).submit(function, *arguments)
-
-
 def _executor(num: int) -> Executor:
     from loky import get_reusable_executor
 

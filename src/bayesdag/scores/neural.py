@@ -4,12 +4,12 @@ log p(all rows) = log p(some) + log p(the others | some). Small networks are tra
 folds but one: the first term is Laplace's approximation around them, which charges for
 every parameter that the rows determine, the second is their predictive density of the fold
 they have not seen, which charges for what Laplace overlooks. The mean over the folds is the
-evidence: no penalty constant, no assumption on the shape of the functions beyond one hidden
-layer, tails of the noise as the residuals show them, and a scale of the noise that may depend
-on the parents. Every family is also a line and a sum of curves (`_neural.function_classes`), and
-each of them of the values as they are and of their normal scores (`_neural.normal_scores`); all
-are equally probable beforehand. Posteriors under other assumptions on the noise:
-`noise_hypotheses`.
+evidence (of lines and sums of curves Laplace overlooks nothing, and one fit is enough): no
+penalty constant, no assumption on the shape of the functions beyond one hidden layer, tails of
+the noise as the residuals show them, and a scale of the noise that may depend on the parents.
+Every family is also a line and a sum of curves (`_neural.function_classes`), and each of them of
+the values as they are and of their normal scores (`_neural.normal_scores`); all are equally
+probable beforehand. Posteriors under other assumptions on the noise: `noise_hypotheses`.
 """
 
 from dataclasses import dataclass, replace
@@ -35,15 +35,15 @@ from bayesdag.types import Key, Params, ParentSets, Recorder
 from bayesdag.types.late_imports import late
 
 if TYPE_CHECKING:
+    from bayesdag.scores._neural import folds as in_folds
     from bayesdag.scores._neural import (
-        crossfit,
         function_classes,
         network_cache,
         noise_forms,
         parameter_draws,
         training,
     )
-    from bayesdag.scores._neural.crossfit import Folds
+    from bayesdag.scores._neural.folds import Folds
     from bayesdag.scores._neural.network_cache import Family, NetworkCache, Rival, TrainedFamily
     from bayesdag.scores._neural.noise_forms import NoiseForm
     from bayesdag.scores._neural.training import TrainingPlan
@@ -51,11 +51,11 @@ else:
     # This score is among the settings of every automatic choice: straight lines must not wait
     # for what trains networks.
     _ROOM = "bayesdag.scores._neural"
-    crossfit, network_cache = late(f"{_ROOM}.crossfit"), late(f"{_ROOM}.network_cache")
+    in_folds, network_cache = late(f"{_ROOM}.folds"), late(f"{_ROOM}.network_cache")
     function_classes, training = late(f"{_ROOM}.function_classes"), late(f"{_ROOM}.training")
     noise_forms, parameter_draws = late(f"{_ROOM}.noise_forms"), late(f"{_ROOM}.parameter_draws")
     Folds, NoiseForm = (
-        ForwardRef(f"{_ROOM}.crossfit.Folds"),
+        ForwardRef(f"{_ROOM}.folds.Folds"),
         ForwardRef(f"{_ROOM}.noise_forms.NoiseForm"),
     )
     NetworkCache, Rival, TrainedFamily = (
@@ -188,8 +188,7 @@ class NeuralScore:
         margins = normal_scores(np.random.default_rng(self.seed), scaled, observed)
         values = np.concatenate([scaled, margins.values], axis=1)
         chosen = observed[:, margins.origin]
-        folds = crossfit.fold(rng, values, chosen, self._folds(data.num_rows))
-        network_cache.compile_early(folds, self._plan())
+        folds = in_folds.fold(rng, values, chosen, self._folds(data.num_rows))
         cache = network_cache.NetworkCache(recorder_of(recorder))
         moments = AdditiveSurrogate().prepare(data)
         return NeuralStats(folds, margins, moments, data.num_rows, cache)

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from jaxtyping import Float, Shaped
 
 from bayesdag.model import warps
+from bayesdag.model.array_namespace import Array, matmul, namespace
 from bayesdag.model.mechanisms._nodes import means_of_all
-from bayesdag.types import Array, Graph, Key, Params, Rows
+from bayesdag.types import Graph, Key, Params, Rows
 from bayesdag.types.late_imports import jax, jnp
 
 # Bound of the log factor of a heteroscedastic scale: rows far out are not taken for impossible.
@@ -22,29 +23,36 @@ def pre_activations(
     first: Float[Array, "k h"], bias: Float[Array, " h"], inputs: Float[Array, "n k"]
 ) -> Float[Array, "n h"]:
     """What the hidden units see before they are rectified, in full precision."""
-    return jnp.matmul(inputs, first, precision=jax.lax.Precision.HIGHEST) + bias[None, :]
+    return (matmul(first.T, inputs.T) + bias[:, None]).T
+
+
+def units(
+    first: Float[Array, "k h"], bias: Float[Array, " h"], inputs: Float[Array, "n k"]
+) -> Float[Array, "n h"]:
+    """Rectified hidden units."""
+    return namespace(inputs).maximum(pre_activations(first, bias, inputs), 0)
 
 
 def features(
     first: Float[Array, "k h"], bias: Float[Array, " h"], inputs: Float[Array, "n k"]
 ) -> Float[Array, "n q"]:
     """Rectified units, the inputs themselves, and 1."""
-    units = jax.nn.relu(pre_activations(first, bias, inputs))
-    return jnp.concatenate([units, inputs, jnp.ones_like(inputs[:, :1])], axis=1)
+    xp = namespace(inputs)
+    return xp.concatenate([units(first, bias, inputs), inputs, xp.ones_like(inputs[:, :1])], axis=1)
 
 
 def kinks(inputs: Float[Array, "n k"], knots: Float[Array, "k m"]) -> Float[Array, "n km"]:
     """Rectified distances of every input from its knots, input by input."""
-    above = jax.nn.relu(inputs[:, :, None] - knots[None, :, :])
-    return above.reshape(inputs.shape[0], -1)
+    above = namespace(inputs).maximum(inputs.T[:, None, :] - knots[:, :, None], 0)
+    return above.reshape(-1, inputs.shape[0]).T
 
 
 def log_scale_factor(
     features: Float[Array, "n q"], weights: Float[Array, "q *forms"]
 ) -> Float[Array, "n *forms"]:
     """Bounded log factor of a scale that depends on the features."""
-    linear = jnp.matmul(features, weights, precision=jax.lax.Precision.HIGHEST)
-    return jnp.clip(linear, -MAX_LOG_SCALE_FACTOR, MAX_LOG_SCALE_FACTOR)
+    linear = matmul(features, weights)
+    return namespace(linear).clip(linear, -MAX_LOG_SCALE_FACTOR, MAX_LOG_SCALE_FACTOR)
 
 
 @dataclass(frozen=True)
@@ -92,7 +100,7 @@ class Networks:
         """Mean of variable `i`; only its members are looked at."""
         weights = _weights(params, ("second", "kinks", "slopes", "intercept"), i)
         read = self._features(params, x, parents, i)
-        return jnp.matmul(read, weights, precision=jax.lax.Precision.HIGHEST)
+        return matmul(read, weights)
 
     def node_scale(
         self, params: Params, x: Rows, parents: Shaped[Array, " d"], i: Array

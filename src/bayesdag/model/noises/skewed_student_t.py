@@ -6,9 +6,10 @@ take NumPy and JAX arrays alike: fits of the shape tabulate them, the SCM evalua
 """
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from bayesdag.types import Array, Key, Params, Rows
+from bayesdag.model.array_namespace import Array, namespace
+from bayesdag.types import Key, Params, Rows
 from bayesdag.types.late_imports import jax, jnp
 
 
@@ -34,7 +35,7 @@ def shape_of(degrees: Array, skew: Array, log_gamma_ratio: Array) -> SkewedShape
     Args:
         log_gamma_ratio: log Γ((ν + 1) / 2) - log Γ(ν / 2).
     """
-    xp = _namespace(degrees)
+    xp = namespace(degrees)
     log_constant = log_gamma_ratio - 0.5 * xp.log(degrees * xp.pi) + xp.log(2 / (skew + 1 / skew))
     # E|t|, with which the mean of the two halves lies (a - 1 / a) E|t| above the mode.
     mean_size = 2 * xp.sqrt(degrees / xp.pi) * xp.exp(log_gamma_ratio) / (degrees - 1)
@@ -44,7 +45,7 @@ def shape_of(degrees: Array, skew: Array, log_gamma_ratio: Array) -> SkewedShape
 def log_density(above: Array, shape: SkewedShape) -> Array:
     """Log density at a distance `above` the mode, in units of the scale."""
     distance, _ = _halves(above, shape.skew)
-    tail = _namespace(above).log1p(distance**2 / shape.degrees)
+    tail = namespace(above).log1p(distance**2 / shape.degrees)
     return shape.log_constant - 0.5 * (shape.degrees + 1) * tail
 
 
@@ -56,13 +57,8 @@ def influence(above: Array, shape: SkewedShape) -> Array:
 
 def _halves(above: Array, skew: Array) -> tuple[Array, Array]:
     """Distance from the mode in units of its side, and that unit."""
-    side = _namespace(above).where(above > 0, skew, 1 / skew)
+    side = namespace(above).where(above > 0, skew, 1 / skew)
     return above / side, side
-
-
-def _namespace(array: Any) -> Any:
-    """`numpy` or `jax.numpy`, whichever the array belongs to."""
-    return jnp if isinstance(array, jax.Array) else array.__array_namespace__()
 
 
 @dataclass(frozen=True)

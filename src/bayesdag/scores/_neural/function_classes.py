@@ -10,18 +10,18 @@ that reads the basis, fitted by ridge regression, with Laplace's approximation a
 """
 
 from enum import IntEnum
+from typing import Any
 
-import jax.numpy as jnp
 import numpy as np
-from jax import lax
 from jaxtyping import Float
 
+from bayesdag.model.array_namespace import Array, namespace
 from bayesdag.model.mechanisms.networks import kinks
 from bayesdag.scores._neural import network as functions
 from bayesdag.scores._neural import noise_shape
-from bayesdag.scores._neural.linear_algebra import dot, solve
+from bayesdag.scores._neural.control_flow import repeat
+from bayesdag.scores._neural.linear_algebra import diagonal_of, dot, solve
 from bayesdag.scores._neural.network import Network, TrainingRows
-from bayesdag.types import Array
 
 KNOTS = (0.15, 0.5, 0.85)  # quantiles of a variable at which its curve may bend
 _PLAIN_STEPS, _ROBUST_STEPS = 2, 2
@@ -45,38 +45,40 @@ def basis(
     inputs: Float[Array, "n k"], knots: Float[Array, "k m"], used: Float[Array, " k"]
 ) -> Float[Array, "n q"]:
     """The inputs, then the kinks of each of them; zero where an input is not used."""
-    bent = kinks(inputs, knots) * jnp.repeat(used, knots.shape[1])[None, :]
-    return jnp.concatenate([inputs * used[None, :], bent], axis=1)
+    xp = namespace(inputs)
+    bent = kinks(inputs, knots) * xp.repeat(used, knots.shape[1])[None, :]
+    return xp.concatenate([inputs * used[None, :], bent], axis=1)
 
 
 def members_of_basis(used: Float[Array, " k"]) -> Float[Array, "2 q"]:
     """What a line and a sum of curves use of the basis."""
-    bent = jnp.repeat(used, len(KNOTS))
-    lines, curves = jnp.append(used, 0 * bent), jnp.append(used, bent)
-    return jnp.stack([lines, curves])
+    xp = namespace(used)
+    bent = xp.repeat(used, len(KNOTS))
+    lines, curves = xp.append(used, 0 * bent), xp.append(used, bent)
+    return xp.stack([lines, curves])
 
 
 def regress(rows: TrainingRows, used: Float[Array, " q"]) -> Network:
     """Ridge regression of the target on whitened inputs; its last steps weigh the rows."""
-    q = rows.inputs.shape[1]
-    network = Network(jnp.zeros((q, 0)), jnp.zeros(0), jnp.zeros(q + 1))
+    q, xp, dtype = rows.inputs.shape[1], namespace(rows.inputs), rows.inputs.dtype
+    network = Network(*(xp.zeros(shape, dtype) for shape in ((q, 0), (0,), (q + 1,))))
     precision = functions.prior_precision(network, used)
     read = functions.features(network, rows.inputs)
-    count = jnp.maximum(rows.weight.sum(), 1.0)
+    count = xp.maximum(rows.weight.sum(), 1.0)
 
     def solved(residual: Array, weight: Array) -> Array:
         mean_square = (rows.weight * residual**2).sum() / count
-        prior = jnp.maximum(mean_square, _LEAST_VARIANCE) * precision
-        matrix = dot((read * weight[:, None]).T, read) + jnp.diag(prior)
+        prior = xp.maximum(mean_square, _LEAST_VARIANCE) * precision
+        matrix = dot((read * weight[:, None]).T, read) + diagonal_of(prior)
         return solve(matrix, dot(read.T, weight * rows.target))
 
-    def robust(second: Array, _: None) -> tuple[Array, None]:
+    def robust(second: Array, _: Any) -> Array:
         residual = rows.target - dot(read, second)
         shape = noise_shape.fit_symmetric(residual, rows.weight)
-        return solved(residual, rows.weight * noise_shape.tail_weights(residual, shape)), None
+        return solved(residual, rows.weight * noise_shape.tail_weights(residual, shape))
 
     second = network.second
     for _ in range(_PLAIN_STEPS):
         second = solved(rows.target - dot(read, second), rows.weight)
-    second, _ = lax.scan(robust, second, None, length=_ROBUST_STEPS)
+    second = repeat(read, _ROBUST_STEPS, robust, second)
     return network._replace(second=second)

@@ -6,19 +6,18 @@ linear in what the network sees, its hidden units and inputs; Laplace's approxim
 for the weights.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-import jax
-import jax.numpy as jnp
-from jax import lax
 from jaxtyping import Float
 
+from bayesdag.model.array_namespace import Array, namespace
 from bayesdag.model.mechanisms.networks import log_scale_factor
-from bayesdag.scores._neural.linear_algebra import dot
-from bayesdag.types import Array
+from bayesdag.scores._neural.control_flow import best_of, choose, repeat
+from bayesdag.scores._neural.linear_algebra import cholesky, diagonal_of, dot, lower_inverse
 
 _NUM_STEPS = 7
-_STEP_SIZES = (0.25, 1.0)  # of a scoring step; all are tried, and staying where it is
+_STEP_SIZES = (1.0, 0.25)  # of a scoring step; where none helps, the weights stay
+_LEAST_GAIN = 0.05  # nats of a step, below which more of them change nothing
 _LEAST_VARIANCE = 1e-6  # of a hidden unit: one that varies less is dead
 # Prior deviation of the logarithm of the scale, all features together.
 _DEVIATION = 0.5
@@ -30,10 +29,30 @@ class ScaleFit(NamedTuple):
     Attributes:
         weights: of all features.
         log_volume: log prior density at the fit and Laplace's volume, in nats.
+        gain: of the log likelihood over one scale for all rows.
     """
 
     weights: Float[Array, " q"]
     log_volume: Float[Array, ""]
+    gain: Float[Array, ""]
+
+
+class _Scale(NamedTuple):
+    """Weights and common factor on the way.
+
+    Attributes:
+        weights: of the features.
+        shift: log of the common factor.
+        squares: of the residuals, in units of their scales.
+        loss: penalised, minus log likelihood.
+        gain: of the last step.
+    """
+
+    weights: Float[Array, " q"]
+    shift: Float[Array, ""]
+    squares: Float[Array, " n"]
+    loss: Float[Array, ""]
+    gain: Float[Array, ""]
 
 
 def fit(
@@ -50,42 +69,45 @@ def fit(
         weight: of each row.
         degrees: of freedom of the residuals' Student-t distribution.
     """
-    count = jnp.maximum(weight.sum(), 1.0)
+    xp = namespace(features)
+    count = xp.maximum(weight.sum(), 1.0)
     mean = (weight @ features[:, :-1]) / count
     centred = features[:, :-1] - mean[None, :]
     variance = (weight @ centred**2) / count
     alive = variance > _LEAST_VARIANCE
-    centred = jnp.where(alive[None, :], centred, 0.0)
-    number = jnp.maximum(alive.sum().astype(variance.dtype), 1.0)
-    prior = jnp.where(alive, variance, 1.0) * number / _DEVIATION**2
+    centred = xp.where(alive[None, :], centred, 0.0)
+    number = xp.maximum(alive.sum().astype(variance.dtype), 1.0)
+    prior = xp.where(alive, variance, 1.0) * number / _DEVIATION**2
     information = 2 * degrees / (degrees + 3)
-    matrix = information * dot((centred * weight[:, None]).T, centred) + jnp.diag(prior)
-    root = jnp.linalg.cholesky(matrix)
-    sizes = jnp.asarray(_STEP_SIZES, matrix.dtype)
+    matrix = information * dot((centred * weight[:, None]).T, centred) + diagonal_of(prior)
+    root = cholesky(matrix)
+    inverse = lower_inverse(root)
+    sizes = xp.asarray(_STEP_SIZES, matrix.dtype)
 
-    def loss(weights: Array, shift: Array) -> Array:
+    def moved_to(weights: Array, shift: Array) -> tuple[_Scale, Array]:
         log_scale = log_scale_factor(centred, weights) + shift
-        standard = residual * jnp.exp(-log_scale)
-        density = -0.5 * (degrees + 1) * jnp.log1p(standard**2 / degrees) - log_scale
-        return -(weight * density).sum() + 0.5 * (prior * weights**2).sum()
+        squares = residual**2 * xp.exp(-2 * log_scale)
+        density = -0.5 * (degrees + 1) * xp.log1p(squares / degrees) - log_scale
+        loss = 0.5 * (prior * weights**2).sum() - (weight * density).sum()
+        loss = xp.where(xp.isfinite(loss), loss, xp.inf)
+        return _Scale(weights, shift, squares, loss, loss), loss
 
-    def step(carry: tuple[Array, Array, Array], _: None) -> tuple[tuple[Array, Array, Array], None]:
-        weights, shift, now = carry
-        standard = residual * jnp.exp(-log_scale_factor(centred, weights) - shift)
-        slope = weight * (1 - (degrees + 1) * standard**2 / (degrees + standard**2))
-        down = jax.scipy.linalg.cho_solve((root, True), dot(slope, centred) + prior * weights)
+    def step(now: _Scale, _: Any) -> _Scale:
+        slope = weight * (1 - (degrees + 1) * now.squares / (degrees + now.squares))
+        down = dot(inverse.T, dot(inverse, dot(slope, centred) + prior * now.weights))
         shorter = slope.sum() / (information * count)
-        tried = jax.vmap(lambda size: (weights - size * down, shift - size * shorter))(sizes)
-        losses = jax.vmap(loss)(*tried)
-        losses = jnp.where(jnp.isfinite(losses), losses, jnp.inf)
-        best = jnp.argmin(losses)
-        better = losses[best] < now
-        weights = jnp.where(better, tried[0][best], weights)
-        shift = jnp.where(better, tried[1][best], shift)
-        return (weights, shift, jnp.minimum(losses[best], now)), None
+        best, loss, _ = best_of(
+            lambda size: moved_to(now.weights - size * down, now.shift - size * shorter),
+            sizes,
+            now.loss,
+        )
+        return choose(loss < now.loss, best, now)._replace(gain=now.loss - loss)
 
-    begin = (jnp.zeros_like(mean), jnp.zeros_like(count))
-    (weights, _, _), _ = lax.scan(step, (*begin, loss(*begin)), None, length=_NUM_STEPS)
-    volume = jnp.log(jnp.diagonal(root)).sum() - 0.5 * jnp.log(prior).sum()
+    start, loss = moved_to(xp.zeros_like(mean), xp.zeros_like(count))
+    found = repeat(features, _NUM_STEPS, step, start, lambda now: bool(now.gain < _LEAST_GAIN))
+    weights = found.weights
+    volume = xp.log(xp.diagonal(root)).sum() - 0.5 * xp.log(prior).sum()
     log_volume = -0.5 * (prior * weights**2).sum() - volume
-    return ScaleFit(jnp.append(weights, -(mean * weights).sum()), log_volume)
+    constant = -(mean * weights).sum()
+    gain = loss - found.loss + 0.5 * (prior * weights**2).sum()
+    return ScaleFit(xp.concatenate([weights, constant[None]]), log_volume, gain)

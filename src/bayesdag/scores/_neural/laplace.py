@@ -2,16 +2,15 @@
 
 from typing import NamedTuple
 
-import jax.numpy as jnp
 from jaxtyping import Float
 
+from bayesdag.model.array_namespace import Array, namespace
 from bayesdag.model.mechanisms.networks import log_scale_factor
 from bayesdag.scores._neural import network as functions
 from bayesdag.scores._neural import noise_forms, noise_shape
-from bayesdag.scores._neural.linear_algebra import dot, lower_inverse
+from bayesdag.scores._neural.linear_algebra import cholesky, diagonal_of, dot, lower_inverse
 from bayesdag.scores._neural.network import Network, TrainingRows
 from bayesdag.scores._neural.noise_forms import NoiseFits
-from bayesdag.types import Array
 
 JITTER = 1e-5  # of whitening: inputs that agree to five digits count as one
 _MIN_FREE_ROWS = 0.1  # fraction of the rows that the parameters leave for the scale, at least
@@ -52,30 +51,31 @@ def fit(network: Network, rows: TrainingRows, used: Float[Array, " k"]) -> Fit:
     The scale is that of n - γ rows, γ being the number of parameters that the rows and not
     the prior determine.
     """
-    residual = functions.residuals(network, rows)
+    xp, seen = namespace(rows.target), functions.units(network, rows.inputs)
+    residual = rows.target - functions.means_given(network, rows.inputs, seen)
     shapes = noise_shape.fit(residual, rows.weight)
     symmetric = shapes.symmetric
-    weighted = rows._replace(weight=rows.weight * noise_shape.tail_weights(residual, symmetric))
+    weight = rows.weight * noise_shape.tail_weights(residual, symmetric)
     precision = functions.prior_precision(network, used)
     prior = symmetric.scale**2 * precision
-    matrix, _ = functions.curvature(network, weighted, prior)
-    root = jnp.linalg.cholesky(matrix + jnp.diag(JITTER * jnp.diagonal(matrix)))
+    matrix, _ = functions.curvature(functions.slopes(network, rows.inputs, seen), weight, prior)
+    root = cholesky(matrix + diagonal_of(JITTER * xp.diagonal(matrix)))
     # Rounding may leave no factor of a nearly singular matrix: then the diagonal serves.
-    root = jnp.where(jnp.isfinite(root).all(), root, jnp.diag(jnp.sqrt(jnp.diagonal(matrix))))
+    root = xp.where(xp.isfinite(root).all(), root, diagonal_of(xp.sqrt(xp.diagonal(matrix))))
     inverse = lower_inverse(root)
     undetermined = (inverse**2 * prior[None, :]).sum()  # tr(A⁻¹ σ²Λ)
-    count = jnp.maximum(rows.weight.sum(), 1.0)
-    free = jnp.maximum(1 - (len(matrix) - undetermined) / count, _MIN_FREE_ROWS)
+    count = xp.maximum(rows.weight.sum(), 1.0)
+    free = xp.maximum(1 - (len(matrix) - undetermined) / count, _MIN_FREE_ROWS)
     penalty = 0.5 * (precision * functions.flat(network) ** 2).sum()
     # Half the log determinant of the curvature over that of the prior.
-    shrinkage = jnp.log(jnp.diagonal(root)).sum() - 0.5 * jnp.log(prior).sum()
+    shrinkage = xp.log(xp.diagonal(root)).sum() - 0.5 * xp.log(prior).sum()
     # What solves must wait for what solved before: see `lower_inverse`.
     features = functions.features(network, rows.inputs) + 0 * undetermined
     noise = noise_forms.describe(features, residual, rows.weight, shapes)
     q = len(network.second)
     return Fit(
         network=network,
-        noise=noise.fits._replace(scale=noise.fits.scale / jnp.sqrt(free)),
+        noise=noise.fits._replace(scale=noise.fits.scale / xp.sqrt(free)),
         inverse=inverse,
         last=matrix[-q:, -q:],
         log_posterior=symmetric.log_likelihood - penalty,
@@ -88,12 +88,29 @@ def predict(fitted: Fit, rows: TrainingRows) -> Predicted:
 
     The uncertainty of the parameters widens the density: σ² (1 + leverage).
     """
-    residual = functions.residuals(fitted.network, rows)
-    slopes = functions.slopes(fitted.network, rows.inputs)
-    wider = jnp.sqrt(1 + (dot(slopes, fitted.inverse.T) ** 2).sum(axis=1))
-    features = functions.features(fitted.network, rows.inputs)
+    return _predicted(fitted, rows, seen_before=False)
+
+
+def leave_one_out(fitted: Fit, rows: TrainingRows) -> Predicted:
+    """The same for the rows that were fitted, each as a fit without it would see it.
+
+    Without row i of leverage h, the residual is r / (1 - h) and the leverage h / (1 - h).
+    """
+    return _predicted(fitted, rows, seen_before=True)
+
+
+def _predicted(fitted: Fit, rows: TrainingRows, seen_before: bool) -> Predicted:
+    seen = functions.units(fitted.network, rows.inputs)
+    residual = rows.target - functions.means_given(fitted.network, rows.inputs, seen)
+    xp, slopes = namespace(residual), functions.slopes(fitted.network, rows.inputs, seen)
+    leverage = (dot(fitted.inverse, slopes.T) ** 2).sum(axis=0)
+    if seen_before:
+        left = xp.maximum(1 - rows.weight * leverage, _MIN_FREE_ROWS)
+        residual, leverage = residual / left, leverage / left
+    wider = xp.sqrt(1 + leverage)
+    features = slopes[:, -len(fitted.network.second) :]
     factor = log_scale_factor(features, fitted.noise.log_scale_weights.T)
-    scale = fitted.noise.scale[None, :] * jnp.exp(factor)
+    scale = fitted.noise.scale[None, :] * xp.exp(factor)
     wide = scale * wider[:, None]
     density = noise_shape.log_density(residual[:, None] / wide, fitted.noise.shape[None, :])
-    return Predicted(density - jnp.log(wide), residual[:, None] / scale)
+    return Predicted(density - xp.log(wide), residual[:, None] / scale)

@@ -1,29 +1,67 @@
-"""Small dense linear algebra in full precision, as batches of networks need it."""
+"""Small dense linear algebra in full precision, of NumPy and JAX arrays alike."""
 
-import jax
-import jax.numpy as jnp
-from jax import lax
+import numpy as np
 from jaxtyping import Float
+from scipy.linalg import get_lapack_funcs
 
-from bayesdag.types import Array
+from bayesdag.model.array_namespace import Array, matmul, namespace
+
+__all__ = ["cholesky", "columns_first", "diagonal_of", "dot", "lower_inverse", "solve"]
+
+dot = matmul
+# LAPACK itself: matrices are small, and what NumPy and SciPy do around it takes longer.
+_LAPACK = {
+    np.dtype(name): get_lapack_funcs(("potrf", "posv", "trtri"), dtype=name)
+    for name in ("float32", "float64")
+}
 
 
-def dot(a: Array, b: Array) -> Array:
-    """Matrix product in full precision."""
-    return jnp.matmul(a, b, precision=lax.Precision.HIGHEST)
+def cholesky(matrix: Float[Array, "p p"]) -> Float[Array, "p p"]:
+    """Lower triangular factor; NaN where there is none."""
+    xp = namespace(matrix)
+    if xp is not np:
+        return xp.linalg.cholesky(matrix)
+    if not len(matrix):
+        return matrix
+    root, failed = _LAPACK[matrix.dtype][0](matrix, lower=True, clean=True)
+    return np.full_like(matrix, np.nan) if failed else root
 
 
 def solve(matrix: Float[Array, "p p"], vector: Float[Array, " p"]) -> Float[Array, " p"]:
-    """Solution of a positive definite system."""
-    root = jnp.linalg.cholesky(matrix)
-    return jax.scipy.linalg.cho_solve((root, True), vector)
+    """Solution of a positive definite system; NaN where it is none."""
+    if namespace(matrix) is not np:
+        from jax.scipy.linalg import cho_solve
+
+        return cho_solve((cholesky(matrix), True), vector)
+    if not len(vector):
+        return vector
+    _, solution, failed = _LAPACK[matrix.dtype][1](matrix, vector, lower=True)
+    return np.full_like(vector, np.nan) if failed else solution
 
 
 def lower_inverse(root: Float[Array, "p p"]) -> Float[Array, "p p"]:
     """Inverse of a lower triangular matrix.
 
     Products with it stand where solving would be usual: two triangular solutions that do not
-    wait for one another can block a CPU for ever (batches of them share the threads that
-    they run on, seen with jaxlib 0.10).
+    wait for one another can block a CPU for ever when JAX computes them (batches of them share
+    the threads that they run on, seen with jaxlib 0.10).
     """
-    return jax.scipy.linalg.solve_triangular(root, jnp.eye(len(root)), lower=True)
+    xp = namespace(root)
+    if xp is not np:
+        from jax.scipy.linalg import solve_triangular
+
+        return solve_triangular(root, xp.eye(len(root)), lower=True)
+    if not len(root):
+        return root
+    inverse, failed = _LAPACK[root.dtype][2](root, lower=True)
+    return np.full_like(root, np.nan) if failed else inverse
+
+
+def diagonal_of(vector: Float[Array, " p"]) -> Float[Array, "p p"]:
+    """The matrix with this diagonal."""
+    return namespace(vector).diag(vector)
+
+
+def columns_first(table: Float[Array, "n k"]) -> Float[Array, "n k"]:
+    """The same table; NumPy computes faster along columns that lie together in memory."""
+    return np.asfortranarray(table) if namespace(table) is np else table

@@ -1,17 +1,17 @@
 """One small network as a function: its predictions, and their slopes in the parameters.
 
 A hidden layer of rectifiers beside a linear part, on whitened inputs. Everything here is for ONE
-network; `jax.vmap` handles thousands at once.
+network, of NumPy or JAX arrays; `jax.vmap` handles thousands at once.
 """
 
 from typing import NamedTuple
 
-import jax.numpy as jnp
-from jaxtyping import Bool, Float
+import numpy as np
+from jaxtyping import Float
 
+from bayesdag.model.array_namespace import Array, namespace
 from bayesdag.model.mechanisms import networks
-from bayesdag.scores._neural.linear_algebra import dot
-from bayesdag.types import Array
+from bayesdag.scores._neural.linear_algebra import diagonal_of, dot
 
 
 class Network(NamedTuple):
@@ -36,9 +36,9 @@ class TrainingRows(NamedTuple):
     weight: Float[Array, " n"]
 
 
-def means(network: Network, inputs: Float[Array, "n k"]) -> Float[Array, " n"]:
-    """What the network predicts."""
-    return dot(features(network, inputs), network.second)
+def units(network: Network, inputs: Float[Array, "n k"]) -> Float[Array, "n h"]:
+    """Rectified hidden units."""
+    return networks.units(network.first, network.bias, inputs)
 
 
 def features(network: Network, inputs: Float[Array, "n k"]) -> Float[Array, "n q"]:
@@ -46,28 +46,54 @@ def features(network: Network, inputs: Float[Array, "n k"]) -> Float[Array, "n q
     return networks.features(network.first, network.bias, inputs)
 
 
-def active(network: Network, inputs: Float[Array, "n k"]) -> Bool[Array, "n h"]:
-    """Which hidden units answer to which rows."""
-    return networks.pre_activations(network.first, network.bias, inputs) > 0
+def means(network: Network, inputs: Float[Array, "n k"]) -> Float[Array, " n"]:
+    """What the network predicts."""
+    return means_given(network, inputs, units(network, inputs))
 
 
-def slopes(network: Network, inputs: Float[Array, "n k"]) -> Float[Array, "n p"]:
-    """Derivatives of the predictions with respect to all parameters."""
-    n, (k, h) = inputs.shape[0], network.first.shape
-    gate = jnp.where(active(network, inputs), network.second[None, :h], 0.0)
+def means_given(
+    network: Network, inputs: Float[Array, "n k"], seen: Float[Array, "n h"]
+) -> Float[Array, " n"]:
+    """What the network predicts, given its hidden units."""
+    h = seen.shape[1]
+    return dot(seen, network.second[:h]) + dot(inputs, network.second[h:-1]) + network.second[-1]
+
+
+def slopes(
+    network: Network, inputs: Float[Array, "n k"], seen: Float[Array, "n h"]
+) -> Float[Array, "n p"]:
+    """Derivatives of the predictions with respect to all parameters, given the hidden units."""
+    xp, (n, k), h = namespace(inputs), inputs.shape, seen.shape[1]
+    gate = xp.where(seen > 0, network.second[None, :h], 0.0)
+    if isinstance(inputs, np.ndarray):
+        return _slopes_in_place(inputs, np.asarray(gate), np.asarray(seen))
     first = (inputs[:, :, None] * gate[:, None, :]).reshape(n, k * h)
-    return jnp.concatenate([first, gate, features(network, inputs)], axis=1)
+    return xp.concatenate([first, gate, seen, inputs, xp.ones_like(inputs[:, :1])], axis=1)
+
+
+def _slopes_in_place(
+    inputs: Float[np.ndarray, "n k"], gate: Float[np.ndarray, "n h"], seen: Float[np.ndarray, "n h"]
+) -> Float[np.ndarray, "n p"]:
+    """The same, written once and column by column: most of the memory that a fit moves is here."""
+    (n, k), h = inputs.shape, gate.shape[1]
+    columns = np.empty((k * h + 2 * h + k + 1, n), inputs.dtype)
+    np.multiply(inputs.T[:, None, :], gate.T[None, :, :], out=columns[: k * h].reshape(k, h, n))
+    columns[k * h : k * h + h] = gate.T
+    columns[k * h + h : k * h + 2 * h] = seen.T
+    columns[-1 - k : -1] = inputs.T
+    columns[-1] = 1.0
+    return columns.T
 
 
 def flat(network: Network) -> Float[Array, " p"]:
     """All parameters in one vector, in the order of `slopes`."""
-    return jnp.concatenate([leaf.reshape(-1) for leaf in network])
+    return namespace(network.bias).concatenate([leaf.reshape(-1) for leaf in network])
 
 
 def moved(network: Network, step: Float[Array, " p"], used: Float[Array, " k"]) -> Network:
     """The network after a step of all its parameters; unused inputs stay without weight."""
     k, h = network.first.shape
-    first, bias, second = jnp.split(step, [k * h, k * h + h])
+    first, bias, second = namespace(step).split(step, [k * h, k * h + h])
     first = first.reshape(k, h) * used[:, None]
     return Network(network.first + first, network.bias + bias, network.second + second)
 
@@ -78,10 +104,10 @@ def prior_precision(network: Network, used: Float[Array, " k"]) -> Float[Array, 
     Inputs and target are standardised, so this says that functions explain a good part of
     the target and no more; the intercept is free.
     """
-    (k, h), count = network.first.shape, jnp.maximum(used.sum(), 1.0)
-    inputs, units = jnp.full(k, count), jnp.full(h, float(h))
-    parts = (jnp.full(k * h, count), jnp.ones(h), units, inputs, jnp.full(1, 0.01))
-    return jnp.concatenate(parts)
+    (k, h), xp = network.first.shape, namespace(used)
+    count = xp.maximum(used.sum(), 1.0)
+    sizes = ((k * h, count), (h, 1.0), (h, float(h)), (k, count), (1, 0.01))
+    return xp.concatenate([xp.full(num, size, used.dtype) for num, size in sizes])
 
 
 def residuals(network: Network, rows: TrainingRows) -> Float[Array, " n"]:
@@ -90,11 +116,14 @@ def residuals(network: Network, rows: TrainingRows) -> Float[Array, " n"]:
 
 
 def curvature(
-    network: Network, rows: TrainingRows, prior: Float[Array, " p"]
+    slopes: Float[Array, "n p"], weight: Float[Array, " n"], prior: Float[Array, " p"]
 ) -> tuple[Float[Array, "p p"], Float[Array, "n p"]]:
     """Of the penalised sum of squares, and the slopes of the weighted residuals.
 
     The root of the weights goes into the slopes: one large array is written, not two.
     """
-    weighted = slopes(network, rows.inputs) * jnp.sqrt(rows.weight)[:, None]
-    return dot(weighted.T, weighted) + jnp.diag(prior), weighted
+    if not isinstance(slopes, np.ndarray):
+        slopes = slopes * namespace(weight).sqrt(weight)[:, None]
+    elif (weight != 1).any():
+        slopes *= np.sqrt(weight)[:, None]
+    return dot(slopes.T, slopes) + diagonal_of(prior), slopes

@@ -13,10 +13,10 @@ import jax
 import numpy as np
 from jaxtyping import Float, Int, Int32
 
-from bayesdag.runs import parallel, processes
 from bayesdag.runs.checkpoint import fingerprint, pack, unpack_like
 from bayesdag.scores._neural import crossfit
-from bayesdag.scores._neural.crossfit import Families, FoldFits, Folds, Scored, StartingNetworks
+from bayesdag.scores._neural.fold_fits import SCORED, FoldFits, Scored
+from bayesdag.scores._neural.folds import Families, Folds, StartingNetworks, families_by_size
 from bayesdag.scores._neural.function_classes import FunctionClass
 from bayesdag.scores._neural.network import Network
 from bayesdag.scores._neural.noise_forms import NoiseForm
@@ -168,7 +168,7 @@ class NetworkCache:
 
     def _regress(self, families: list[Family], folds: Folds, plan: TrainingPlan) -> None:
         """Lines and sums of curves of these."""
-        for which, group in crossfit.families(*arrays_of(families, folds.values.shape[2])):
+        for which, group in families_by_size(folds, *arrays_of(families, folds.values.shape[2])):
             name = f"regressions {fingerprint(group, plan)}"
             scored = self._recalled(name, crossfit.without_networks, folds, group, plan)
             for k, family in zip(which, _families_of(group, scored), strict=True):
@@ -177,7 +177,7 @@ class NetworkCache:
     def _train_networks(self, families: list[Family], folds: Folds, plan: TrainingPlan) -> None:
         """Networks of these; those that were trained before stay where they are better."""
         d = folds.values.shape[2]
-        for which, group in crossfit.families(*arrays_of(families, d)):
+        for which, group in families_by_size(folds, *arrays_of(families, d)):
             relatives = [self._relatives(families[k], d) for k in which]
             starts = starting_networks(group, relatives, plan.width)
             name = f"trained {fingerprint(group, starts, plan)}"
@@ -188,7 +188,7 @@ class NetworkCache:
     def _recalled(self, name: str, compute: Callable[..., Scored], *given: Any) -> Scored:
         """A batch of families, computed or recalled: the name says whether it is the same."""
         recalled = self.recorder.recall(name, lambda: pack(compute(*given)))
-        return unpack_like(crossfit.SCORED, recalled)
+        return unpack_like(SCORED, recalled)
 
     def _worth_training(
         self, family: Family, plan: TrainingPlan, rivals: Mapping[Family, Rival]
@@ -246,23 +246,6 @@ class NetworkCache:
         without = log_evidence([self.trained[smaller] for _, smaller in pairs], forms)
         gains = zip(pairs, with_it - without, strict=True)
         return {smaller: None for (_, smaller), gain in gains if MIN_GAIN < gain < MAX_GAIN}
-
-
-def compile_early(folds: Folds, plan: TrainingPlan) -> None:
-    """Have other processes compile the programs for small families while this one goes on.
-
-    Each compiles another one, and finds those of the others among the kept programs.
-    """
-    if jax.default_backend() != "cpu" or parallel.current().elsewhere:
-        return
-    d = folds.values.shape[2]
-    few, more = ([(0, (2 << num) - 2)] for num in (1, min(crossfit.SIZES[0] + 1, d - 1)))
-    for number, families in enumerate((few, more)):
-        ((_, group),) = crossfit.families(*arrays_of(families, d))
-        starts = starting_networks(group, [Relatives(None, None)], plan.width)
-        processes.start(crossfit.networks, [(folds, group, starts, plan)])
-        if number == 0:
-            processes.start(crossfit.regressions, [(folds, group)])
 
 
 def families_of(nodes: Int[np.ndarray, " m"], parents: ParentSets) -> list[Family]:

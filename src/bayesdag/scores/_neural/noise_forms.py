@@ -3,13 +3,17 @@
 from enum import IntEnum
 from typing import NamedTuple
 
-import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Float, Int
 
+from bayesdag.model.array_namespace import Array, namespace
 from bayesdag.model.mechanisms.networks import log_scale_factor
 from bayesdag.scores._neural import heteroscedastic, noise_shape
 from bayesdag.scores._neural.noise_shape import ShapeFits
-from bayesdag.types import Array
+
+# Log odds of a scale that depends on the parents below which its shape is not fitted anew: the
+# plain form then has all but a thousandth of the evidence.
+_LEAST_ODDS = -7.0
 
 
 class NoiseForm(IntEnum):
@@ -66,19 +70,22 @@ def describe(
     Args:
         shapes: of the residuals, where one scale serves all rows.
     """
-    plain = shapes.symmetric
+    xp, plain = namespace(residual), shapes.symmetric
     degrees = noise_shape.degrees_of(plain.shape)
     features = features + 0 * plain.log_likelihood
     scale = heteroscedastic.fit(features, residual / plain.scale, weight, degrees)
     factor = log_scale_factor(features, scale.weights)
-    evened = noise_shape.fit(residual * jnp.exp(-factor), weight)
-    dependent = scale.log_volume - (weight * factor).sum()
+    if xp is np and scale.gain + scale.log_volume < _LEAST_ODDS:
+        evened, dependent = shapes, scale.log_volume + scale.gain
+    else:
+        evened = noise_shape.fit(residual * xp.exp(-factor), weight)
+        dependent = scale.log_volume - (weight * factor).sum()
     in_order = (plain, evened.symmetric, shapes.any, evened.any)
-    constant = jnp.zeros_like(scale.weights)
+    constant = xp.zeros_like(scale.weights)
     fits = NoiseFits(
-        scale=jnp.stack([best.scale for best in in_order]),
-        shape=jnp.stack([best.shape for best in in_order]),
-        log_scale_weights=jnp.stack([constant, scale.weights] * 2),
+        scale=xp.stack([best.scale for best in in_order]),
+        shape=xp.stack([best.shape for best in in_order]),
+        log_scale_weights=xp.stack([constant, scale.weights] * 2),
     )
-    likelihood = jnp.stack([best.log_likelihood for best in in_order])
-    return DescribedNoise(fits, likelihood + jnp.stack([0 * dependent, dependent] * 2))
+    likelihood = xp.stack([best.log_likelihood for best in in_order])
+    return DescribedNoise(fits, likelihood + xp.stack([0 * dependent, dependent] * 2))

@@ -4,33 +4,34 @@ Shapes are skewed Student-t distributions (`model.noises.skewed_student_t`) with
 freedom and a few skews; each is tried with its best scale.
 """
 
-from functools import cache, partial
+from functools import cache
 from itertools import product
+from math import log
 from typing import NamedTuple
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jax import lax
 from jaxtyping import Float, Int
 from scipy.integrate import trapezoid
 from scipy.special import gammaln
 
+from bayesdag.model.array_namespace import Array, namespace
 from bayesdag.model.noises.skewed_student_t import (
     SkewedShape,
     influence,
     shape_of,
 )
 from bayesdag.model.noises.skewed_student_t import log_density as log_density_above_mode
+from bayesdag.scores._neural.control_flow import entry
 from bayesdag.scores._neural.linear_algebra import dot
-from bayesdag.types import Array
 
 _TAILS = (3.0, 5.0, 10.0, 1000.0)  # degrees of freedom; the last is as good as Gaussian
 _SKEWS = (1.0, 0.4, 0.55, 0.75, 1.35, 1.8, 2.5)
 NUM_SYMMETRIC = len(_TAILS)  # shapes without a skew come first
 _SKEW, _DEGREES = np.array([*product(_SKEWS, _TAILS)]).T
+_DEGREES_32 = _DEGREES.astype(np.float32)
 SHAPES = shape_of(_DEGREES, _SKEW, gammaln((_DEGREES + 1) / 2) - gammaln(_DEGREES / 2))
-_NUM_STEPS, _LAST_STEPS = 3, 2  # of Fisher scoring: on the grid, and on the rows
+# Scales that are tried for each shape, and the step from one to the next, in logarithms.
+_NUM_SCALES, _SCALE_STEP = 21, 0.1
 _LEAST_SCALE = 1e-3  # of a standardised variable; a better fit is rounding
 # Residuals are counted on a grid that is even in asinh(r): shapes are compared on its points
 # instead of the rows, which costs a tenth and moves the scale by a thousandth.
@@ -63,59 +64,91 @@ class ShapeFits(NamedTuple):
 def fit(residual: Float[Array, " n"], weight: Float[Array, " n"]) -> ShapeFits:
     """The most likely shapes, each with its scale.
 
-    Which shape and scale it is, binned residuals say; how likely it is, the residuals themselves.
+    Which shape it is, binned residuals say; its scale and likelihood, the residuals themselves.
     """
-    size, each = _compared(residual, weight, len(_SKEW))
-    best = [jnp.argmax(each.log_likelihood[:num]) for num in (NUM_SYMMETRIC, len(_SKEW))]
-    start = ShapeFit(*(jnp.stack([leaf[k] for k in best]) for leaf in each))
-    both = jax.vmap(partial(_on_rows, residual, weight, size))(start)
-    return ShapeFits(*(jax.tree.map(lambda leaf, k=k: leaf[k], both) for k in range(2)))
+    xp, each = namespace(residual), _compared(residual, weight, len(_SKEW))
+    best = [xp.argmax(each.log_likelihood[:num]) for num in (NUM_SYMMETRIC, len(_SKEW))]
+    symmetric = _on_rows(residual, weight, entry(each, best[0]))
+    if xp is np and best[0] == best[1]:
+        return ShapeFits(symmetric, symmetric)
+    return ShapeFits(symmetric, _on_rows(residual, weight, entry(each, best[1])))
 
 
 def fit_symmetric(residual: Float[Array, " n"], weight: Float[Array, " n"]) -> ShapeFit:
-    """The most likely shape without a skew."""
-    size, each = _compared(residual, weight, NUM_SYMMETRIC)
-    best = jnp.argmax(each.log_likelihood)
-    return _on_rows(residual, weight, size, jax.tree.map(lambda leaf: leaf[best], each))
+    """The most likely shape without a skew, by binned residuals alone."""
+    each = _compared(residual, weight, NUM_SYMMETRIC)
+    return entry(each, namespace(residual).argmax(each.log_likelihood))
 
 
-def _compared(residual: Array, weight: Array, num_shapes: int) -> tuple[Array, ShapeFit]:
-    """Mean size of the residuals, and the fits of the first shapes to them in its units."""
-    count = jnp.maximum(weight.sum(), 1.0)
-    size = jnp.maximum((weight * jnp.abs(residual)).sum() / count, _LEAST_SCALE)
-    points = jnp.asarray(np.sinh(_SPACING * np.arange(_DIGIT**2) - _REACH), residual.dtype)
-    return size, _fit_each(points, _binned(residual / size, weight), jnp.arange(num_shapes))
+def _compared(residual: Array, weight: Array, num_shapes: int) -> ShapeFit:
+    """Fits of the first shapes to binned residuals, stacked: one product with a table."""
+    xp = namespace(residual)
+    count = xp.maximum(weight.sum(), 1.0)
+    size = xp.maximum((weight * xp.abs(residual)).sum() / count, _LEAST_SCALE)
+    log_scales, densities = _tables(residual.dtype.name)
+    num = num_shapes * _NUM_SCALES
+    likelihood = dot(xp.asarray(densities[:num]), _binned(residual / size, weight))
+    likelihood = likelihood.reshape(num_shapes, _NUM_SCALES)
+    # The best scale is where the parabola through the best of the table and its neighbours peaks.
+    every = xp.arange(num_shapes)
+    at = xp.clip(xp.argmax(likelihood, axis=1), 1, _NUM_SCALES - 2)
+    before, here, after = (likelihood[every, at + step] for step in (-1, 0, 1))
+    bend = xp.minimum(before - 2 * here + after, -1e-6)
+    shift = xp.clip(0.5 * (before - after) / bend, -1, 1)
+    log_scale = xp.asarray(log_scales)[every, at] + _SCALE_STEP * shift
+    best = here - 0.25 * (before - after) * shift
+    return ShapeFit(size * xp.exp(log_scale), every, best - count * xp.log(size))
 
 
-def _on_rows(residual: Array, weight: Array, size: Array, binned: ShapeFit) -> ShapeFit:
+@cache
+def _tables(dtype: str) -> tuple[np.ndarray, np.ndarray]:
+    """Log scales of each shape, and log densities of all of them on the points of the grid."""
+    points = np.sinh(_SPACING * np.arange(_DIGIT**2) - _REACH)
+    steps = _SCALE_STEP * (np.arange(_NUM_SCALES) - _NUM_SCALES // 2)
+    log_scales = -np.log(_moments()[0])[:, None] + steps[None, :]
+    shapes = SkewedShape(*(table[:, None, None] for table in SHAPES))
+    standard = points[None, None, :] * np.exp(-log_scales)[..., None]
+    densities = log_density_above_mode(standard - shapes.mode, shapes) - log_scales[..., None]
+    densities = np.asarray(densities, dtype).reshape(-1, len(points))
+    return log_scales.astype(dtype), densities
+
+
+def _on_rows(residual: Array, weight: Array, binned: ShapeFit) -> ShapeFit:
     """A fit to binned residuals, made one to the residuals themselves."""
-
-    def step(log_scale: Array, _: None) -> tuple[Array, None]:
-        return _scoring_step(residual, weight, binned.shape, log_scale), None
-
-    log_scale, _ = lax.scan(step, jnp.log(size * binned.scale), None, length=_LAST_STEPS)
-    log_scale = jnp.maximum(log_scale, np.log(_LEAST_SCALE))
-    density = log_density(residual * jnp.exp(-log_scale), binned.shape) - log_scale
-    return ShapeFit(jnp.exp(log_scale), binned.shape, (weight * density).sum())
+    xp, own = namespace(residual), _shape(binned.shape, residual.dtype)
+    log_scale = xp.maximum(xp.log(binned.scale), log(_LEAST_SCALE))
+    standard = residual * xp.exp(-log_scale)
+    pull = influence(standard - own.mode, own)
+    slope = (weight * pull * standard).sum() / xp.maximum(weight.sum(), 1.0) - 1
+    information = xp.asarray(_moments()[1], residual.dtype)[binned.shape]
+    log_scale = xp.maximum(log_scale + xp.clip(slope / information, -0.7, 0.7), log(_LEAST_SCALE))
+    density = log_density(residual * xp.exp(-log_scale), binned.shape) - log_scale
+    return ShapeFit(xp.exp(log_scale), binned.shape, (weight * density).sum())
 
 
 def _binned(standard: Float[Array, " n"], weight: Float[Array, " n"]) -> Float[Array, " b"]:
     """Weight of the residuals on each point of the grid, shared by the two nearest ones.
 
-    Products of two digits instead of sums by index: these are slow on CPUs, and on accelerators
-    their rounding depends on chance.
+    Compiled, these are products of two digits instead of sums by index, whose rounding depends on
+    chance on accelerators.
     """
-    place = (jnp.clip(jnp.arcsinh(standard), -_REACH, _REACH) + _REACH) / _SPACING
-    below = jnp.floor(place)
+    xp = namespace(standard)
+    place = (xp.clip(xp.arcsinh(standard), -_REACH, _REACH) + _REACH) / _SPACING
+    below = xp.floor(place)
     fraction = place - below
-    high = jnp.floor(below / _DIGIT)
+    if xp is np:
+        at, above = below.astype(np.intp), weight * fraction
+        counts = np.bincount(at, weight - above, _DIGIT**2)
+        counts[1:] += np.bincount(at, above, _DIGIT**2)[:-1]
+        return counts.astype(standard.dtype)
+    high = xp.floor(below / _DIGIT)
     low = below - high * _DIGIT
-    digits = jnp.arange(_DIGIT, dtype=standard.dtype)[None, :]
+    digits = xp.arange(_DIGIT, dtype=standard.dtype)[None, :]
     highs = (high[:, None] == digits).astype(standard.dtype)
     lows = (low[:, None] == digits).astype(standard.dtype)
     here = dot((highs * (weight * (1 - fraction))[:, None]).T, lows).reshape(-1)
     above = dot((highs * (weight * fraction)[:, None]).T, lows).reshape(-1)
-    return here + jnp.roll(above, 1)
+    return here + xp.roll(above, 1)
 
 
 def log_density(standard: Float[Array, "*n"], shape: Int[Array, "*s"]) -> Float[Array, "*n"]:
@@ -126,7 +159,7 @@ def log_density(standard: Float[Array, "*n"], shape: Int[Array, "*s"]) -> Float[
 
 def degrees_of(shape: Int[Array, "*s"]) -> Float[Array, "*s"]:
     """Degrees of freedom."""
-    return jnp.asarray(_DEGREES, jnp.float32)[shape]
+    return namespace(shape).asarray(_DEGREES_32)[shape]
 
 
 def tail_weights(residual: Float[Array, " n"], best: ShapeFit) -> Float[Array, " n"]:
@@ -135,35 +168,15 @@ def tail_weights(residual: Float[Array, " n"], best: ShapeFit) -> Float[Array, "
     return (degrees + 1) / (degrees + (residual / best.scale) ** 2)
 
 
-def _fit_each(
-    points: Float[Array, " b"], weight: Float[Array, " b"], shapes: Int[Array, " s"]
-) -> ShapeFit:
-    """Scale and log likelihood of some shapes, stacked; the mean size of all points is 1."""
-    sizes = jnp.asarray(_moments()[0], points.dtype)
-
-    def one(shape: Array) -> ShapeFit:
-        def step(log_scale: Array, _: None) -> tuple[Array, None]:
-            return _scoring_step(points, weight, shape, log_scale), None
-
-        log_scale, _ = lax.scan(step, -jnp.log(sizes[shape]), None, length=_NUM_STEPS)
-        density = log_density(points * jnp.exp(-log_scale), shape) - log_scale
-        return ShapeFit(jnp.exp(log_scale), shape, (weight * density).sum())
-
-    return jax.vmap(one)(shapes)
-
-
-def _scoring_step(residual: Array, weight: Array, shape: Array, log_scale: Array) -> Array:
-    """A step of Fisher scoring for the log scale."""
-    standard, own = residual * jnp.exp(-log_scale), _shape(shape, residual.dtype)
-    pull = influence(standard - own.mode, own)
-    slope = (weight * pull * standard).sum() / jnp.maximum(weight.sum(), 1.0) - 1
-    information = jnp.asarray(_moments()[1], residual.dtype)[shape]
-    return log_scale + jnp.clip(slope / information, -0.7, 0.7)
-
-
 def _shape(shape: Int[Array, "*s"], dtype: np.dtype) -> SkewedShape:
     """Entries of `SHAPES`."""
-    return SkewedShape(*(jnp.asarray(table, dtype)[shape] for table in SHAPES))
+    xp = namespace(shape)
+    return SkewedShape(*(xp.asarray(table)[shape] for table in _shapes(dtype.name)))
+
+
+@cache
+def _shapes(dtype: str) -> SkewedShape:
+    return SkewedShape(*(table.astype(dtype) for table in SHAPES))
 
 
 @cache

@@ -3,13 +3,13 @@
 from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Bool, Float, Int
 from scipy.special import softmax
 
 from bayesdag.scores._neural import crossfit
-from bayesdag.scores._neural.crossfit import SIZES, FoldFits, Folds
+from bayesdag.scores._neural.fold_fits import FoldFits
+from bayesdag.scores._neural.folds import SIZES, Folds, families_by_size
 from bayesdag.scores._neural.function_classes import KNOTS, FunctionClass, members_of_basis
 from bayesdag.scores._neural.laplace import JITTER
 from bayesdag.scores._neural.network_cache import Family, TrainedFamily, arrays_of
@@ -58,8 +58,8 @@ def assembled(
         which: the family of every node.
         warped: whether it is one of normal scores.
     """
-    # At least the second size, so that results of several runs mostly fit together.
-    widest = max(SIZES[1], *(len(family.members) for family in families.values()))
+    # At least the smallest compiled size, so that results of several runs mostly fit together.
+    widest = max(SIZES[0], *(len(family.members) for family in families.values()))
     simple = _simple_fits(given.folds, list(families))
     pieces: dict[str, np.ndarray] = {}
     for number, (name, family) in enumerate(families.items()):
@@ -90,7 +90,7 @@ def _warps(margins: NormalScores, warped: Bool[np.ndarray, " m"]) -> dict[str, n
 def _simple_fits(folds: Folds, families: list[Family]) -> dict[Family, FoldFits]:
     """Lines and sums of curves of these families; dimensions (class, fold)."""
     found: dict[Family, FoldFits] = {}
-    for which, group in crossfit.families(*arrays_of(families, folds.values.shape[2])):
+    for which, group in families_by_size(folds, *arrays_of(families, folds.values.shape[2])):
         fits = crossfit.simple_fits(folds, group)
         for row, k in enumerate(which.tolist()):
             found[families[k]] = jax.tree.map(lambda leaf, r=row: leaf[r], fits)
@@ -126,7 +126,7 @@ def _fits_of(
     if kind == FunctionClass.NETWORK:
         return family.folds, family.used
     own = kind - FunctionClass.LINEAR
-    used = np.asarray(members_of_basis(jnp.asarray(family.used)))[own]
+    used = np.asarray(members_of_basis(family.used))[own]
     return jax.tree.map(lambda leaf: leaf[own], simple), used
 
 

@@ -9,22 +9,30 @@ All networks share the same random numbers: what luck there is cancels in compar
 programs without random numbers compile in half the time.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jax import lax
 from jaxtyping import Bool, Float
 
+from bayesdag.model.array_namespace import Array, namespace
 from bayesdag.scores._neural import network as functions
 from bayesdag.scores._neural import noise_shape
-from bayesdag.scores._neural.linear_algebra import dot, solve
+from bayesdag.scores._neural.control_flow import (
+    best_of,
+    choose,
+    either,
+    entry,
+    for_each,
+    repeat,
+    stack,
+)
+from bayesdag.scores._neural.linear_algebra import columns_first, diagonal_of, dot, solve
 from bayesdag.scores._neural.network import Network, TrainingRows
-from bayesdag.types import Array
 
 _LEAST_VARIANCE = 1e-6  # fraction of a variance; a better fit is rounding
-_DAMPING_FACTORS = (0.03, 0.3, 3.0, 30.0)  # tried in every step
+_DAMPING_FACTORS = (0.3, 3.0, 30.0, 0.03)  # tried in every step, by NumPy until one helps
+_STUCK = 1e4  # damping at which no step leads anywhere
+_ROUGH_GAIN, _FINE_GAIN = 0.5, 0.1  # nats of a step that are not worth another: of NumPy's
 
 
 class TrainingPlan(NamedTuple):
@@ -56,9 +64,10 @@ class TrainingPlan(NamedTuple):
 
 
 class _Proposal(NamedTuple):
-    """A step: where it leads, how much it lowers the penalised loss, and its damping factor."""
+    """A step: where it leads, the fraction of the penalised loss that it gains, its damping."""
 
     network: Network
+    seen: "_Seen"
     gain: Float[Array, ""]
     factor: Float[Array, ""]
 
@@ -79,18 +88,20 @@ def pilot(
         given: networks of related parent sets to start from, stacked.
         known: which of them mean something.
     """
-    rows = TrainingRows(*(leaf[: plan.pilot_rows] for leaf in rows))
+    xp = namespace(rows.target)
+    rows = _first_rows(rows, plan.pilot_rows)
     starts = _warmed_up(rows, used, plan)
-    rank = jnp.argsort(_losses(starts, rows))
-    loss_given = jnp.where(known, _losses(given, rows), jnp.inf)
+    rank = xp.argsort(_losses(starts, rows))
+    loss_given = xp.where(known, _losses(given, rows), xp.inf)
     # Without a given network the second best start takes its place.
-    runner_up = _take(starts, rank[min(1, plan.num_starts - 1)])
-    handed_on = _take(given, jnp.argmin(loss_given))
-    second = jax.tree.map(lambda a, b: jnp.where(known.any(), a, b), handed_on, runner_up)
-    finalists = jax.tree.map(lambda a, b: jnp.stack([a, b]), _take(starts, rank[0]), second)
+    runner_up = entry(starts, rank[min(1, plan.num_starts - 1)])
+    handed_on = entry(given, xp.argmin(loss_given))
+    pairs = zip(handed_on, runner_up, strict=True)
+    second = Network(*(xp.where(known.any(), a, b) for a, b in pairs))
+    finalists = stack([entry(starts, rank[0]), second])
     half = plan.fine_steps // 2
-    finalists = jax.vmap(lambda n: _improve(n, rows, used, half))(finalists)
-    return _take(finalists, jnp.argmin(_losses(finalists, rows)))
+    finalists = for_each(lambda n: _improve(n, rows, used, half, _FINE_GAIN), finalists)
+    return entry(finalists, xp.argmin(_losses(finalists, rows)))
 
 
 def finish(
@@ -98,106 +109,162 @@ def finish(
 ) -> Network:
     """A network trained to the end on the rows of its fold."""
     plain = plan.fine_steps - plan.fine_steps // 2
-    return _improve(network, rows, used, plain + plan.robust_steps, plain)
+    return _improve(network, rows, used, plain + plan.robust_steps, _FINE_GAIN, plain)
+
+
+def _first_rows(rows: TrainingRows, num: int) -> TrainingRows:
+    inputs, target, weight = (leaf[:num] for leaf in rows)
+    return TrainingRows(columns_first(inputs), target, weight)
 
 
 def _warmed_up(rows: TrainingRows, used: Array, plan: TrainingPlan) -> Network:
     """Random starts after their first steps on few rows, stacked."""
-    few = TrainingRows(*(leaf[: plan.few_rows] for leaf in rows))
+    few, xp = _first_rows(rows, plan.few_rows), namespace(rows.target)
     rng = np.random.default_rng(plan.seed)
     directions = rng.standard_normal((plan.num_starts, used.shape[0], plan.width))
     near = rng.integers(0, few.target.shape[0], (plan.num_starts, plan.width))
 
     def warm_up(directions: Array, near: Array) -> Network:
-        return _improve(_start(directions, near, few, used), few, used, plan.rough_steps)
+        return _improve(
+            _start(directions, near, few, used), few, used, plan.rough_steps, _ROUGH_GAIN
+        )
 
-    return jax.vmap(warm_up)(jnp.asarray(directions, few.target.dtype), jnp.asarray(near))
+    return for_each(warm_up, xp.asarray(directions, few.target.dtype), xp.asarray(near))
 
 
 def _losses(networks: Network, rows: TrainingRows) -> Float[Array, " s"]:
-    losses = jax.vmap(lambda network: _sum_of_squares(network, rows))(networks)
-    return jnp.where(jnp.isfinite(losses), losses, jnp.inf)
-
-
-def _take(networks: Network, which: Array) -> Network:
-    return jax.tree.map(lambda leaf: leaf[which], networks)
+    xp = namespace(rows.target)
+    losses = for_each(lambda network: _sum_of_squares(network, rows), networks)
+    return xp.where(xp.isfinite(losses), losses, xp.inf)
 
 
 def _start(directions: Array, near: Array, rows: TrainingRows, used: Array) -> Network:
     """Random units whose kinks pass near some rows, and the best linear layer on top."""
-    k, width = directions.shape
-    first = directions * used[:, None] / jnp.sqrt(jnp.maximum(used.sum(), 1.0))
+    (k, width), xp = directions.shape, namespace(directions)
+    first = directions * used[:, None] / xp.sqrt(xp.maximum(used.sum(), 1.0))
     bias = -0.7 * (rows.inputs[near] * first.T).sum(axis=1)
-    network = Network(first, bias, jnp.zeros(width + k + 1, first.dtype))
+    network = Network(first, bias, xp.zeros(width + k + 1, first.dtype))
     features = functions.features(network, rows.inputs)
     gram = dot((features * rows.weight[:, None]).T, features)
     target = dot(features.T, rows.weight * rows.target)
-    return network._replace(second=solve(gram + 10.0 * jnp.eye(len(gram)), target))
+    return network._replace(
+        second=solve(gram + 10.0 * xp.eye(len(gram), dtype=first.dtype), target)
+    )
 
 
 def _sum_of_squares(network: Network, rows: TrainingRows) -> Float[Array, ""]:
     return (rows.weight * functions.residuals(network, rows) ** 2).sum()
 
 
+class _Seen(NamedTuple):
+    """What a network makes of its rows: hidden units and residuals."""
+
+    units: Float[Array, "n h"]
+    residual: Float[Array, " n"]
+
+
+class _Progress(NamedTuple):
+    """A network on its way.
+
+    Attributes:
+        network: as it is now.
+        seen: what it makes of its rows.
+        damping: of the next step.
+        gain: fraction of the loss that the last step took away.
+    """
+
+    network: Network
+    seen: _Seen
+    damping: Float[Array, ""]
+    gain: Float[Array, ""]
+
+
 def _improve(
-    network: Network, rows: TrainingRows, used: Array, num_steps: int, num_plain: int | None = None
+    network: Network,
+    rows: TrainingRows,
+    used: Array,
+    num_steps: int,
+    least_gain: float,
+    num_plain: int | None = None,
 ) -> Network:
     """Levenberg-Marquardt steps; the noise variance follows the fit.
 
     Steps after the first `num_plain` weigh the rows as the tails of their residuals ask.
-    """
 
-    def step(carry, t):
-        network, damping = carry
+    Args:
+        least_gain: nats of a step, below which more of them are not worth their time.
+    """
+    xp, dtype = namespace(rows.target), rows.inputs.dtype
+    first_robust = num_steps if num_plain is None else num_plain
+
+    def step(now: _Progress, t: Any) -> _Progress:
         weighed = rows
         if num_plain is not None:
-            pull = jnp.where(t < num_plain, 1.0, _tail_weights(network, rows))
-            weighed = rows._replace(weight=rows.weight * pull)
-        proposal = _step(network, weighed, used, damping)
+            weight = either(
+                t < num_plain,
+                lambda: rows.weight,
+                lambda: rows.weight * _tail_weights(now.seen.residual, rows.weight),
+            )
+            weighed = rows._replace(weight=weight)
+        proposal = _step(now, weighed, used)
         better = proposal.gain > 0
-        network = jax.tree.map(
-            lambda old, new: jnp.where(better, new, old), network, proposal.network
-        )
-        damping = jnp.clip(damping * jnp.where(better, proposal.factor, 300.0), 1e-6, 1e6)
-        return (network, damping), None
+        network, seen = choose(better, (proposal.network, proposal.seen), (now.network, now.seen))
+        damping = xp.clip(now.damping * xp.where(better, proposal.factor, 300.0), 1e-6, 1e6)
+        return _Progress(network, seen, damping.astype(dtype), proposal.gain)
 
-    start = (network, jnp.asarray(0.03, rows.inputs.dtype))
-    (network, _), _ = lax.scan(step, start, jnp.arange(num_steps))
-    return network
+    def settled(now: _Progress) -> bool:
+        return bool(0 < now.gain < 2 * least_gain / len(rows.target) or now.damping >= _STUCK)
+
+    def steps(now: _Progress, num: int, begin: int = 0) -> _Progress:
+        return repeat(rows.target, num, lambda p, t: step(p, t + begin), now, settled)
+
+    start = xp.asarray(0.03, dtype), xp.asarray(1.0, dtype)
+    now = _Progress(network, _seen(network, rows), *start)
+    if xp is not np:
+        return steps(now, num_steps).network
+    # A network that has settled under one weight of the rows goes on under another.
+    now = steps(now, first_robust)._replace(damping=start[0])
+    return steps(now, num_steps - first_robust, first_robust).network
 
 
-def _step(network: Network, rows: TrainingRows, used: Array, damping: Array) -> _Proposal:
+def _seen(network: Network, rows: TrainingRows) -> _Seen:
+    units = functions.units(network, rows.inputs)
+    return _Seen(units, rows.target - functions.means_given(network, rows.inputs, units))
+
+
+def _step(now: _Progress, rows: TrainingRows, used: Array) -> _Proposal:
     """The best of several proposals.
 
     Several dampings are tried: they share the matrix, which costs more than all else, and
     kinks make it hard to foresee which is right.
     """
-    residual = functions.residuals(network, rows)
+    xp, network, residual = namespace(rows.target), now.network, now.seen.residual
     squares = (rows.weight * residual**2).sum()
-    precision = functions.prior_precision(network, used)
-    prior, now = _variance(squares, rows) * precision, functions.flat(network)
-    matrix, slopes = functions.curvature(network, rows, prior)
-    gradient = dot(slopes.T, jnp.sqrt(rows.weight) * residual) - prior * now
+    prior = _variance(squares, rows) * functions.prior_precision(network, used)
+    place = functions.flat(network)
+    slopes = functions.slopes(network, rows.inputs, now.seen.units)
+    matrix, slopes = functions.curvature(slopes, rows.weight, prior)
+    gradient = dot(xp.sqrt(rows.weight) * residual, slopes) - prior * place
+    diagonal = now.damping * xp.diagonal(matrix)
 
-    def attempt(factor: Array) -> tuple[Network, Array]:
-        damped = matrix + jnp.diag(factor * damping * jnp.diagonal(matrix))
-        proposal = functions.moved(network, solve(damped, gradient), used)
-        penalty = (prior * functions.flat(proposal) ** 2).sum()
-        loss = _sum_of_squares(proposal, rows) + penalty
-        return proposal, jnp.where(jnp.isfinite(loss), loss, jnp.inf)
+    def attempt(factor: Array) -> tuple[tuple[Network, _Seen], Array]:
+        step = solve(matrix + diagonal_of(factor * diagonal), gradient)
+        proposal = functions.moved(network, step, used)
+        seen = _seen(proposal, rows)
+        loss = (rows.weight * seen.residual**2).sum() + (prior * (place + step) ** 2).sum()
+        return (proposal, seen), xp.where(xp.isfinite(loss), loss, xp.inf)
 
-    factors = jnp.asarray(_DAMPING_FACTORS, damping.dtype)
-    proposals, losses = jax.vmap(attempt)(factors)
-    best = jnp.argmin(losses)
-    gain = squares + (prior * now**2).sum() - losses[best]
-    return _Proposal(_take(proposals, best), gain, factors[best])
+    loss_now = squares + (prior * place**2).sum()
+    factors = xp.asarray(_DAMPING_FACTORS, now.damping.dtype)
+    best, loss, factor = best_of(attempt, factors, loss_now)
+    return _Proposal(*best, (loss_now - loss) / loss_now, factor)
 
 
 def _variance(squares: Array, rows: TrainingRows) -> Array:
-    return jnp.maximum(squares / jnp.maximum(rows.weight.sum(), 1.0), _LEAST_VARIANCE)
+    xp = namespace(squares)
+    return xp.maximum(squares / xp.maximum(rows.weight.sum(), 1.0), _LEAST_VARIANCE)
 
 
-def _tail_weights(network: Network, rows: TrainingRows) -> Float[Array, " n"]:
+def _tail_weights(residual: Float[Array, " n"], weight: Float[Array, " n"]) -> Float[Array, " n"]:
     """Weight of each row under the tails that suit the residuals; 1 for Gaussian ones."""
-    residual = functions.residuals(network, rows)
-    return noise_shape.tail_weights(residual, noise_shape.fit_symmetric(residual, rows.weight))
+    return noise_shape.tail_weights(residual, noise_shape.fit_symmetric(residual, weight))

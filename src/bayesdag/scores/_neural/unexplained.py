@@ -6,13 +6,12 @@ of them, against nothing, follows from one Cholesky factor. Where it is small, n
 earn the parameters that it pays for.
 """
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from bayesdag.scores._neural.linear_algebra import dot
-from bayesdag.types import Array
+from bayesdag.model.array_namespace import Array, namespace
+from bayesdag.scores._neural.control_flow import one_by_one
+from bayesdag.scores._neural.linear_algebra import cholesky, diagonal_of, dot
 
 NUM_UNITS = 48
 # Variances of what the units explain together, in units of the noise; each is tried.
@@ -41,45 +40,47 @@ def log_bayes_factor(
             the noise has for each.
         weight: of each row, 0 or 1.
     """
-    plain, own = (jnp.clip(residual, -_MOST, _MOST) for residual in residuals)
-    responses = jnp.stack([_standard(plain, weight), _standard(jnp.abs(own), weight)], axis=1)
+    xp = namespace(inputs)
+    plain, own = (xp.clip(residual, -_MOST, _MOST) for residual in residuals)
+    responses = xp.stack([_standard(plain, weight), _standard(xp.abs(own), weight)], axis=1)
     units = _random_units(inputs, used)
-    ones = jnp.ones_like(inputs[:, :1])
-    table = jnp.concatenate([ones, basis, units, responses], axis=1) * weight[:, None]
-    gram, count = dot(table.T, table), jnp.maximum(weight.sum(), 1.0)
+    ones = xp.ones_like(inputs[:, :1])
+    table = xp.concatenate([ones, basis, units, responses], axis=1) * weight[:, None]
+    gram, count = dot(table.T, table), xp.maximum(weight.sum(), 1.0)
     start = 1 + basis.shape[1]
     ends = start + NUM_UNITS
     # More than a response can have: the factor exists, and its last rows are not looked at.
-    room = 4.0 * jnp.trace(gram[ends:, ends:]) * jnp.ones(2)
+    room = xp.full(2, 4.0 * xp.trace(gram[ends:, ends:]), gram.dtype)
 
     def against_nothing(variance: Array) -> Array:
         # Hidden units below a basis and a ridge: eliminating the basis leaves their own part.
-        ridge = NUM_UNITS / variance * jnp.ones(NUM_UNITS)
-        added = jnp.concatenate([jnp.full(start, _JITTER * count), ridge, room])
-        root = jnp.linalg.cholesky(gram + jnp.diag(added))
-        volume = jnp.log(jnp.diagonal(root)[start:ends]).sum() - 0.5 * jnp.log(ridge).sum()
+        ridge = xp.full(NUM_UNITS, NUM_UNITS / variance, gram.dtype)
+        added = xp.concatenate([xp.full(start, _JITTER * count, gram.dtype), ridge, room])
+        root = cholesky(gram + diagonal_of(added))
+        volume = xp.log(xp.diagonal(root)[start:ends]).sum() - 0.5 * xp.log(ridge).sum()
         explained = 0.5 * (root[ends:, start:ends] ** 2).sum(axis=1)
         return explained.max() - volume
 
-    factors = jax.lax.map(against_nothing, jnp.asarray(_VARIANCES, gram.dtype))
+    factors = one_by_one(against_nothing, xp.asarray(_VARIANCES, gram.dtype))
     # A factor that rounding has spoiled rules nothing out.
-    return jnp.where(jnp.isfinite(factors).all(), factors.max(), jnp.inf)
+    return xp.where(xp.isfinite(factors).all(), factors.max(), xp.inf)
 
 
 def _standard(values: Float[Array, " n"], weight: Float[Array, " n"]) -> Float[Array, " n"]:
     """Mean 0 and variance 1 among the rows that count."""
-    count = jnp.maximum(weight.sum(), 1.0)
+    xp = namespace(values)
+    count = xp.maximum(weight.sum(), 1.0)
     centred = values - (weight * values).sum() / count
-    return centred / jnp.sqrt((weight * centred**2).sum() / count + 1e-12)
+    return centred / xp.sqrt((weight * centred**2).sum() / count + 1e-12)
 
 
 def _random_units(inputs: Float[Array, "n k"], used: Float[Array, " k"]) -> Float[Array, "n u"]:
     """Rectifiers in random directions, with kinks among the rows."""
-    k = inputs.shape[1]
+    k, xp = inputs.shape[1], namespace(inputs)
     rng = np.random.default_rng(_SEED)
     directions = rng.standard_normal((k, NUM_UNITS))
     offsets = rng.uniform(-1.5, 1.5, NUM_UNITS)
-    directions = jnp.asarray(directions, inputs.dtype) * used[:, None]
-    size = jnp.sqrt((directions**2).sum(axis=0) + 1e-12)
-    before = dot(inputs, directions / size[None, :]) + jnp.asarray(offsets, inputs.dtype)[None, :]
-    return jnp.maximum(before, 0.0)
+    directions = xp.asarray(directions, inputs.dtype) * used[:, None]
+    size = xp.sqrt((directions**2).sum(axis=0) + 1e-12)
+    before = dot(inputs, directions / size[None, :]) + xp.asarray(offsets, inputs.dtype)[None, :]
+    return xp.maximum(before, 0.0)

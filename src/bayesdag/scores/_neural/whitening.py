@@ -6,15 +6,14 @@ optimiser. A network in engine units can be handed to another set of parents.
 
 from typing import NamedTuple
 
-import jax
-import jax.numpy as jnp
 from jaxtyping import Float
 
+from bayesdag.model.array_namespace import Array, namespace
+from bayesdag.scores._neural.control_flow import for_each
 from bayesdag.scores._neural.laplace import JITTER, Fit
-from bayesdag.scores._neural.linear_algebra import dot, lower_inverse
+from bayesdag.scores._neural.linear_algebra import cholesky, diagonal_of, dot, lower_inverse
 from bayesdag.scores._neural.network import Network, TrainingRows
 from bayesdag.scores._neural.noise_forms import NoiseFits
-from bayesdag.types import Array
 
 
 class Whitening(NamedTuple):
@@ -29,13 +28,14 @@ class Whitening(NamedTuple):
 
 def whitening(x: Array, y: Array, weight: Array, used: Array) -> Whitening:
     """Means and covariance of the rows that count; unused inputs stay zero."""
-    count = jnp.maximum(weight.sum(), 1.0)
+    xp = namespace(x)
+    count = xp.maximum(weight.sum(), 1.0)
     mean = used * (weight @ x) / count
     centred = (x - mean[None, :]) * used[None, :]
     covariance = dot((centred * weight[:, None]).T, centred) / count
-    root = jnp.linalg.cholesky(covariance + jnp.diag(1 - used + JITTER))
+    root = cholesky(covariance + diagonal_of(1 - used + JITTER))
     centre = (weight * y).sum() / count
-    spread = jnp.sqrt((weight * (y - centre) ** 2).sum() / count + 1e-12)
+    spread = xp.sqrt((weight * (y - centre) ** 2).sum() / count + 1e-12)
     return Whitening(mean, root, lower_inverse(root), centre, spread)
 
 
@@ -47,7 +47,7 @@ def whitened(by: Whitening, x: Array, y: Array, weight: Array, used: Array) -> T
 
 def whitened_inputs(x: Array, weight: Array, used: Array) -> Float[Array, "n k"]:
     """The inputs alone, in the units a network sees."""
-    by = whitening(x, jnp.zeros_like(weight), weight, used)
+    by = whitening(x, 0 * weight, weight, used)
     return dot((x - by.mean[None, :]) * used[None, :], by.inverse.T)
 
 
@@ -55,9 +55,10 @@ def in_engine_units(by: Whitening, network: Network) -> Network:
     """The network as a function of the inputs themselves; the target stays standardised."""
     k, h = network.first.shape
     first = _unwhitened(by, network.first)
-    units, linear, intercept = jnp.split(network.second, [h, h + k])
+    xp = namespace(network.second)
+    units, linear, intercept = xp.split(network.second, [h, h + k])
     linear = _unwhitened(by, linear[:, None])[:, 0]
-    second = jnp.concatenate([units, linear, intercept - (by.mean * linear).sum()])
+    second = xp.concatenate([units, linear, intercept - (by.mean * linear).sum()])
     return Network(first, network.bias - by.mean @ first, second)
 
 
@@ -69,19 +70,20 @@ def noise_in_engine_units(by: Whitening, fit: Fit) -> NoiseFits:
 
     return fit.noise._replace(
         scale=fit.noise.scale * by.spread,
-        log_scale_weights=jax.vmap(in_inputs)(fit.noise.log_scale_weights),
+        log_scale_weights=for_each(in_inputs, fit.noise.log_scale_weights),
     )
 
 
 def in_whitened_units(by: Whitening, network: Network) -> Network:
     """Inverse of `in_engine_units`."""
     k, h = network.first.shape
-    units, linear, intercept = jnp.split(network.second, [h, h + k])
+    xp = namespace(network.second)
+    units, linear, intercept = xp.split(network.second, [h, h + k])
     second = [units, by.root.T @ linear, intercept + (by.mean * linear).sum()]
     return Network(
         dot(by.root.T, network.first),
         network.bias + by.mean @ network.first,
-        jnp.concatenate(second),
+        xp.concatenate(second),
     )
 
 

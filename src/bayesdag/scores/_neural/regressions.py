@@ -1,0 +1,100 @@
+"""Lines and sums of curves of a family: regressions, which cost little.
+
+They are linear in their parameters, so that Laplace's approximation overlooks nothing and one fit
+to all rows is their evidence: no folds are needed, and the rows are predicted by leaving out one.
+"""
+
+from typing import NamedTuple
+
+from jaxtyping import Float
+
+from bayesdag.model.array_namespace import Array, namespace
+from bayesdag.scores._neural import fold_fits, folds, function_classes, laplace, unexplained
+from bayesdag.scores._neural import whitening as units
+from bayesdag.scores._neural.control_flow import map_leaves, stack
+from bayesdag.scores._neural.fold_fits import FoldFits, HeldOut
+from bayesdag.scores._neural.folds import Families, Folds, Rows
+from bayesdag.scores._neural.linear_algebra import columns_first
+from bayesdag.scores._neural.noise_forms import NoiseForm
+
+
+class Regressions(NamedTuple):
+    """What is known of families before a network is trained.
+
+    Attributes:
+        log_evidence: of lines and sums of curves, as in `Scored`.
+        predicted: log density of the rows, each predicted from all others.
+        approximate_gain: likewise, with sides of the medians of the parents.
+        unexplained: nats that random hidden units explain of what the better class leaves.
+        fit: the regressions themselves, as if of one fold; dimensions (family, fold, class).
+    """
+
+    log_evidence: Float[Array, "*b class form"]
+    predicted: Float[Array, "*b class form"]
+    approximate_gain: Float[Array, "*b d"]
+    unexplained: Float[Array, "*b"]
+    fit: FoldFits
+
+
+def regressions(rows_in_folds: Folds, family: Families) -> Regressions:
+    """Lines and sums of curves of one family, and what they leave."""
+    xp, used = namespace(rows_in_folds.values), family.used
+    knots = rows_in_folds.knots[family.members]
+    x, y, weight = folds.all_rows(folds.rows_of(rows_in_folds, family))
+    table = columns_first(function_classes.basis(x, knots, used))
+    by_class = function_classes.members_of_basis(used)
+    # Lines are fitted to the inputs alone, which costs less.
+    lines, curves = (_regression((t, y, weight), m) for t, m in ((x, used), (table, by_class[1])))
+    found = stack([lines._replace(fit=_filled_up(lines.fit, table.shape[1])), curves])
+    evidence = found.fit.log_marginal
+    predicted = (found.log_density * weight[None, :, None]).sum(axis=1)
+    best, form = xp.unravel_index(xp.argmax(evidence), evidence.shape)
+    residual = found.residual[best, :, form] * weight
+    plain = found.residual[best, :, NoiseForm.SYMMETRIC] * weight
+    # What solves must wait for what solved before: see `linear_algebra.lower_inverse`.
+    inputs = units.whitened_inputs(x + 0 * evidence[0, 0], weight, used)
+    left = unexplained.log_bayes_factor(
+        inputs, table * by_class[best][None, :], (plain, residual), weight, used
+    )
+    sides = (x > knots[:, knots.shape[1] // 2][None, :]) & (used > 0)[None, :]
+    gain = fold_fits.approximate_gain(rows_in_folds.curves, residual, sides)
+    left = xp.where(rows_in_folds.discrete[family.node] > 0, xp.inf, left)
+    left = xp.where(used.any(), left, -xp.inf)  # without parents there is nothing to learn
+    return Regressions(evidence, predicted, gain, left, map_leaves(lambda t: t[None], found.fit))
+
+
+def _regression(rows: Rows, members: Array) -> HeldOut:
+    """The regression of one class on a table of the inputs, with all rows."""
+    by = units.whitening(*rows, members)
+    seen = units.whitened(by, *rows, members)
+    fit = laplace.fit(function_classes.regress(seen, members), seen, members)
+    return fold_fits.left_out(by, fit, seen)
+
+
+def _filled_up(fits: FoldFits, q: int) -> FoldFits:
+    """Regressions on the inputs as regressions on a basis of q members, which begins with them."""
+    xp, k = namespace(fits.input_mean), fits.input_mean.shape[-1]
+    missing = q - k
+
+    def vector(leaf: Array) -> Array:  # the constant stays last
+        gap = xp.zeros((*leaf.shape[:-1], missing), leaf.dtype)
+        return xp.concatenate([leaf[..., :k], gap, leaf[..., k:]], axis=-1)
+
+    def matrix(leaf: Array) -> Array:
+        gap = xp.zeros((*leaf.shape[:-1], missing), leaf.dtype)
+        wide = xp.concatenate([leaf[..., :k], gap, leaf[..., k:]], axis=-1)
+        unit = xp.eye(missing, wide.shape[-1], k, leaf.dtype)
+        unit = xp.broadcast_to(unit, (*leaf.shape[:-2], *unit.shape))
+        return xp.concatenate([wide[..., :k, :], unit, wide[..., k:, :]], axis=-2)
+
+    network = fits.networks
+    return fits._replace(
+        networks=network._replace(
+            first=xp.zeros((*network.first.shape[:-2], q, 0), network.first.dtype),
+            second=vector(network.second),
+        ),
+        noise=fits.noise._replace(log_scale_weights=vector(fits.noise.log_scale_weights)),
+        last=matrix(fits.last),
+        whitening=matrix(fits.whitening),
+        input_mean=vector(fits.input_mean),
+    )

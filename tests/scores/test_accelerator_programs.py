@@ -1,0 +1,50 @@
+"""Families in compiled batches, as on an accelerator, against NumPy's one by one."""
+
+import numpy as np
+import pytest
+
+from bayesdag.scores._neural import crossfit, folds, network_cache
+from tests.toys import NETWORK_ROWS, SMALL_NETWORKS
+
+PLAN = SMALL_NETWORKS._plan()
+
+
+@pytest.fixture(scope="module")
+def values():
+    x = np.random.default_rng(0).normal(size=(NETWORK_ROWS, 4))
+    x[:, 3] = np.abs(x[:, 0]) + 0.5 * x[:, 1] * x[:, 0] + 0.3 * x[:, 3]
+    return (x - x.mean(axis=0)) / x.std(axis=0)
+
+
+def found(values, compiled):
+    """Regressions and networks of x3 with two and with three parents, and their sizes."""
+    rows = folds.fold(
+        np.random.default_rng(1), values, np.ones(values.shape, bool), 2, compiled=compiled
+    )
+    parents = np.zeros((2, rows.values.shape[2]), bool)
+    parents[0, :2] = parents[1, :3] = True
+    results, sizes = [], []
+    for which, group in folds.families_by_size(rows, np.array([3, 3]), parents):
+        starts = network_cache.starting_networks(
+            group, [network_cache.Relatives(None, None)] * len(which), PLAN.width
+        )
+        simple = crossfit.regressions(rows, group)
+        trained = crossfit.networks(rows, group, starts, PLAN)
+        results += zip(simple.log_evidence, trained.log_evidence[:, 0], strict=True)
+        sizes.append(group.members.shape[1])
+    return results, sizes
+
+
+def test_compiled_batches_and_numpy_find_the_same_evidence(values, monkeypatch):
+    monkeypatch.setattr(crossfit, "_MOST_ON_ACCELERATORS", 2)
+    monkeypatch.setattr(crossfit, "_FEWEST_ON_ACCELERATORS", 2)
+    monkeypatch.setattr(folds, "SIZES", (3, *folds.SIZES))
+    here, own_sizes = found(values, compiled=False)
+    there, filled_up = found(values, compiled=True)
+    assert (own_sizes, filled_up) == ([2, 3], [3])
+    for (simple, networks), (simple_there, networks_there) in zip(here, there, strict=True):
+        np.testing.assert_allclose(simple, simple_there, atol=0.2)
+        assert min(networks.max(), networks_there.max()) > simple.max() + 20
+    # Families of the same size start alike. Dampings are tried in turn here and all at once there:
+    # two ways to much the same end.
+    np.testing.assert_allclose(here[1][1].max(), there[1][1].max(), atol=3)
