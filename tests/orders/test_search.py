@@ -164,10 +164,10 @@ def test_probable_parents_become_candidates_and_certain_ones_the_core():
     required[11, 0] = True
     roomy = candidates.choose(probability, required, candidates.Limits(12, 3))
     assert roomy.core[0] == ()
-    assert roomy.uncertain[0] == (11, 1, 2, 3, 4, 5, 6, 7, 8, 9)
+    assert roomy.uncertain[0] == (1, 2, 3, 4, 5, 6, 7, 8, 9, 11)
     assert not roomy.crowded.any()
     tight = candidates.choose(probability, required, candidates.Limits(6, 3))
-    assert tight.core[0] == (11, 1, 2, 3, 4, 5)
+    assert tight.core[0] == (1, 2, 3, 4, 5, 11)
     assert tight.uncertain[0] == (6, 7, 8)
     assert tight.crowded.tolist() == [True] + [False] * 11
 

@@ -190,6 +190,21 @@ def test_relabelling_the_columns_relabels_the_scores(seed):
     np.testing.assert_allclose(score_of(BGe(), raw(values[:, order]), moved), expected)
 
 
+@pytest.mark.parametrize("fixed", [(), (2,), (5, 2)])
+def test_all_subsets_of_candidates_score_as_they_do_one_by_one(seed, fixed):
+    data = raw(correlated(seed, 30, 7))
+    score, candidates = BGe(), (6, 1, 3)
+    stats = score.prepare(data)
+    base = np.zeros((2, 7), dtype=bool)
+    base[0, list(fixed)] = True
+    found = score.log_evidence_of_subsets(stats, 4, base, candidates)
+    sets = np.repeat(base[:, None], 8, axis=1)
+    for k, candidate in enumerate(candidates):
+        sets[:, np.arange(8) >> k & 1 == 1, candidate] = True
+    expected = score.log_evidence(stats, 4, sets.reshape(-1, 7)).reshape(2, 8)
+    np.testing.assert_allclose(found, expected, rtol=1e-11)
+
+
 def test_improper_priors_and_redundant_columns_are_refused(seed):
     values = correlated(seed, 20, 3)
     with pytest.raises(InputError, match="alpha_w above 4"):

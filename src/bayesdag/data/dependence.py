@@ -196,6 +196,8 @@ def _relations(values: np.ndarray, names: tuple[str, ...]) -> Iterator[Relation]
 
 def _connected(sets: list[tuple[int, ...]], d: int) -> Bool[np.ndarray, "d d"]:
     """Columns that the sets connect, directly or not; each is connected with itself."""
+    if not sets:
+        return np.eye(d, dtype=bool)
     linked = np.zeros((d, d), dtype=bool)
     for members in sets:
         linked[np.ix_(members, members)] = True

@@ -67,7 +67,8 @@ def read(
         data = _with_interventions(_with_environment(source, environment), interventions)
     if not data.is_checked or interventions is not None or environment is not None:
         _check(data)
-    if scaling is not None:
+    by_default = scaling == "standardise" and not isinstance(source, Dataset)
+    if scaling is not None and not by_default:  # a copy would look for relations again
         data = replace(data, scaling=data.scaling_called(scaling))
         if scaling != "standardise":
             data = replace(data, preparation={**data.preparation, "scaling": scaling})

@@ -255,9 +255,11 @@ class Constraints:
 
         Summed over nodes it is the total of `log_odds` over the edges of a graph.
         """
-        broken = np.any(parents & self.forbidden[:, node], axis=1)
-        broken |= np.any(~parents & self.required[:, node], axis=1)
-        return np.where(broken, -np.inf, parents @ self.log_odds[:, node])
+        # Only the columns that knowledge speaks of: most often that is the node itself.
+        broken = parents[:, self.forbidden[:, node]].any(axis=1)
+        broken |= ~parents[:, self.required[:, node]].all(axis=1)
+        believed = np.flatnonzero(self.log_odds[:, node])
+        return np.where(broken, -np.inf, parents[:, believed] @ self.log_odds[believed, node])
 
     def allows(self, graphs: Shaped[Array, "*batch d d"]) -> Bool[np.ndarray, "*batch"]:
         """True where a graph has all required edges and no forbidden one."""

@@ -159,8 +159,9 @@ def _split(
     else:
         size = min(certain, len(ranked) - limits.beside_core)
         end = min(len(ranked), size + limits.beside_core)
-    names = [int(node) for node in ranked]
-    return tuple(names[:size]), tuple(names[size:end]), end < len(names)
+    # Sorted: the same list, in whatever order it was found, has the same table.
+    core, uncertain = (tuple(np.sort(part).tolist()) for part in (ranked[:size], ranked[size:end]))
+    return core, uncertain, end < len(ranked)
 
 
 def _prefetch(scores: FamilyScores, graphs: Bool[np.ndarray, "s d d"]) -> None:

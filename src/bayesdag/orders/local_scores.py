@@ -4,7 +4,7 @@ A local score here is the log evidence of a score plus what is known beforehand 
 edges; the structure prior, which counts parents only, is added by whoever asks.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -37,6 +37,21 @@ class EvidenceOfAdditions(Protocol):
         self, stats: Any, nodes: Int[np.ndarray, " b"], parents: Bool[np.ndarray, "b d"]
     ) -> Float[np.ndarray, "b d"]:
         """Log evidence of node b with parents b and variable j besides."""
+        ...
+
+
+@runtime_checkable
+class EvidenceOfSubsets(Protocol):
+    """A score that knows a short cut to all subsets of some candidates."""
+
+    def log_evidence_of_subsets(
+        self,
+        stats: Any,
+        node: int,
+        fixed: Bool[np.ndarray, "r d"],
+        candidates: Sequence[int],
+    ) -> Float[np.ndarray, "r q"]:
+        """Log evidence of fixed parents with each subset; bit k stands for the k-th candidate."""
         ...
 
 
@@ -140,6 +155,22 @@ class LocalScores:
             values = self._compute(node, parents[list(fresh.values())])
             known.update(zip(fresh, values.tolist(), strict=True))
         return np.array([known[key] for key in keys], dtype=float)
+
+    def of_subsets(
+        self, node: int, parents: Bool[np.ndarray, "r q d"], candidates: Sequence[int]
+    ) -> Float[np.ndarray, "r q"]:
+        """Scores of one node with sets that are, in each row, all subsets of the candidates.
+
+        Args:
+            parents: the sets; the first of a row is what all of it have in common.
+        """
+        score, flat = self._score, parents.reshape(-1, self.num_variables)
+        log_prior = self.knowledge.log_prior(node, flat)
+        if not isinstance(score, EvidenceOfSubsets) or not np.isfinite(log_prior).all():
+            return self.of_node(node, flat).reshape(parents.shape[:2])
+        self._num_uncached += len(flat)
+        values = score.log_evidence_of_subsets(self.stats, node, parents[:, 0], candidates)
+        return values + log_prior.reshape(values.shape)
 
     def additions(
         self, nodes: Int[np.ndarray, " b"], parents: Bool[np.ndarray, "b d"]

@@ -27,6 +27,8 @@ from bayesdag.types import Array, Key, PlainData, Recorder
 
 # Results of the search this many nats below the best still supply candidates.
 MARGIN = 30.0
+# Sweeps before the first draw of a trial run that starts from the end of another.
+CONTINUED_WARMUP = 10
 # Times that tables are made again because their cores were no certain parents.
 MAX_CORE_REVISIONS = 6
 
@@ -143,6 +145,7 @@ def explore(
         if all_fit or history[-1].get("entered") == 0:
             break
         drawn = try_out(key_round, region, effort, strategy.recorder)
+        effort = _continued(effort)
         value = scores.of_graphs(drawn.graphs).sum(axis=1) + prior.log_prob(drawn.graphs)
         refined = strategy.refine(rng, parents, drawn.orders[np.argmax(value)])
         found = sorted([*found, refined], key=lambda result: -result.value)
@@ -159,6 +162,13 @@ def explore(
         history=tuple(history),
         independent=independent,
     )
+
+
+def _continued(effort: Effort) -> Effort:
+    """Trial runs that start where another has ended need fewer sweeps before they draw."""
+    schedule = effort.schedule
+    fewer = min(schedule.num_warmup, CONTINUED_WARMUP)
+    return dataclasses.replace(effort, schedule=dataclasses.replace(schedule, num_warmup=fewer))
 
 
 class _Ended(NamedTuple):

@@ -14,7 +14,7 @@ alike, by a sum over predecessors: the index of node i is
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import combinations
 from typing import NamedTuple
 
@@ -22,7 +22,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Float32, Int
 
 from bayesdag.graphs.bitsets import log_subset_sum_stages, log_subset_sums
-from bayesdag.orders.local_scores import FamilyScores
+from bayesdag.orders.local_scores import FamilyScores, LocalScores
 
 # Log posterior of what cannot be: finite, so that sums of it stay numbers in float32.
 IMPOSSIBLE = -1e30
@@ -70,6 +70,18 @@ class NodeTable:
     late: tuple[tuple[int, ...], ...]
     scores: Float[np.ndarray, "p q"]
     bare: Float[np.ndarray, " q"]
+    _known: dict[bytes, np.ndarray] = field(default_factory=dict, repr=False, compare=False)
+
+    def values(self, penalty: Float[np.ndarray, "c d"]) -> Float32[np.ndarray, "c t"]:
+        """T less its largest value, end to end, for each component; kept for the next run."""
+        name = penalty.tobytes()
+        if name not in self._known:
+            sums = self.log_sums(penalty).reshape(len(penalty), -1)
+            # float32 keeps differences well only near zero: take the node's best score out.
+            lowered = np.maximum(sums - sums.max(), IMPOSSIBLE).astype(np.float32)
+            self._known.clear()
+            self._known[name] = lowered
+        return self._known[name]
 
     def weighted(self, penalty: Float[np.ndarray, "*c d"]) -> Float[np.ndarray, "*c p q"]:
         """Scores with the log prior of their number of parents."""
@@ -157,8 +169,11 @@ def tabulate(
 ) -> NodeTable:
     """The table of a node: every set it can represent is scored."""
     late, parents = represented(scores.num_variables, core, uncertain)
-    values = scores.of_node(node, parents.reshape(-1, scores.num_variables))
-    values = values.reshape(parents.shape[:2])
+    if isinstance(scores, LocalScores):
+        values = scores.of_subsets(node, parents, uncertain)
+    else:
+        values = scores.of_node(node, parents.reshape(-1, scores.num_variables))
+        values = values.reshape(parents.shape[:2])
     table = (values[: len(late)], values[-1])
     return NodeTable(node, tuple(core), tuple(uncertain), tuple(late), *table)
 
@@ -176,10 +191,8 @@ def lookup(
     """
     pieces, offset, d = [], [0], len(tables)
     for table in tables:
-        sums = table.log_sums(penalties).reshape(len(penalties), -1)
-        # float32 keeps differences well only near zero: take the node's best score out.
-        pieces.append(np.maximum(sums - sums.max(), IMPOSSIBLE).astype(np.float32))
-        offset.append(offset[-1] + sums.shape[1])
+        pieces.append(table.values(penalties))
+        offset.append(offset[-1] + pieces[-1].shape[1])
     stride, base = np.zeros((d, d), dtype=np.int64), np.zeros(d, dtype=np.int64)
     for i, table in enumerate(tables):
         width = table.scores.shape[1]

@@ -71,16 +71,22 @@ def of_graphs(
     return np.tile(np.arange(d), num), parents
 
 
+def edges_of(
+    shape: tuple[int, ...], which: Int[np.ndarray, " b"], members: Int[np.ndarray, "b p"]
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Where the edges into families of `of_graphs` stand in an array of all graphs."""
+    number, node = np.divmod(which[:, None], shape[1])
+    return number, members, node
+
+
 def linear_params(
-    shape: tuple[int, int, int],
-    weights: Float[np.ndarray, "m d"],
+    weights: Float[np.ndarray, "s d d"],
     bias: Float[np.ndarray, " m"],
     log_scale: Float[np.ndarray, " m"],
 ) -> Params:
-    """Parameters of a linear Gaussian SCM, from one row of weights a family."""
-    num, d = shape[:2]
-    columns = np.ascontiguousarray(np.swapaxes(weights.reshape(shape), 1, 2))
+    """Parameters of a linear Gaussian SCM, from numbers of all families."""
+    num, d = weights.shape[:2]
     return {
-        "mechanism": {"weights": columns, "bias": bias.reshape(num, d)},
+        "mechanism": {"weights": weights, "bias": bias.reshape(num, d)},
         "noise": {"log_scale": log_scale.reshape(num, d)},
     }

@@ -4,6 +4,7 @@ Each family's parameters are integrated out in closed form, and Markov equivalen
 get the same score: no observation tells them apart, and this prior does not pretend to.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -103,6 +104,30 @@ class BGe:
             result[which] -= log_pivots[:, :-1].sum(axis=1) + 2 * shape * log_pivots[:, -1]
         return result
 
+    def log_evidence_of_subsets(
+        self,
+        stats: BGeStats,
+        node: int,
+        fixed: Bool[np.ndarray, "r d"],
+        candidates: Sequence[int],
+    ) -> Float[np.ndarray, "r q"]:
+        """The same for fixed parents with every subset of q candidates; bit k is the k-th.
+
+        Candidates are swept out of R one after the other, for all subsets of those before at
+        once: each set costs a few numbers instead of a factorisation.
+        """
+        result = np.empty((len(fixed), 1 << len(candidates)))
+        scale, entry = stats.scale[stats.group[node]], int(stats.group[node])
+        sizes = np.bitwise_count(np.arange(result.shape[1]))
+        for row, chosen in enumerate(fixed):
+            base = np.flatnonzero(chosen)
+            log_root, left = _swept(scale, base, [*candidates, node])
+            num = len(base) + np.arange(len(candidates) + 1)
+            constant = np.array([self._constant(stats, entry, int(p)) for p in num])
+            shape = np.array([_shape(stats, entry, int(p)) for p in num])
+            result[row] = constant[sizes] - log_root - shape[sizes] * np.log(left)
+        return result
+
     def log_evidence_of_additions(
         self, stats: BGeStats, nodes: Int[np.ndarray, " b"], parents: Bool[np.ndarray, "b d"]
     ) -> Float[np.ndarray, "b d"]:
@@ -159,7 +184,7 @@ class BGe:
         """
         rng = generator(key)
         nodes, parents = _sufficient_statistics.of_graphs(graphs)
-        weights = np.zeros(parents.shape)
+        weights = np.zeros(graphs.shape)
         bias, log_scale = np.empty(len(nodes)), np.empty(len(nodes))
         for which, members in _sufficient_statistics.by_size(parents):
             node, entry = nodes[which], stats.group[nodes[which]]
@@ -168,13 +193,12 @@ class BGe:
             sigma = root[:, -1, -1] / np.sqrt(2 * rng.gamma(shape))
             noise = sigma[:, None] * rng.standard_normal(members.shape)
             slopes = _unwhiten(root, root[:, -1, :-1] + noise)
-            weights[which[:, None], members] = slopes
-            mean = stats.mean[entry]
+            weights[_sufficient_statistics.edges_of(graphs.shape, which, members)] = slopes
             spread = sigma / np.sqrt(self.alpha_mu + stats.num_rows[entry])
-            explained = (slopes * np.take_along_axis(mean, members, axis=1)).sum(axis=1)
+            explained = (slopes * stats.mean[entry[:, None], members]).sum(axis=1)
             bias[which] = rng.normal(stats.mean[entry, node] - explained, spread)
             log_scale[which] = np.log(sigma)
-        return _sufficient_statistics.linear_params(graphs.shape, weights, bias, log_scale)
+        return _sufficient_statistics.linear_params(weights, bias, log_scale)
 
     def _constant(self, stats: BGeStats, entry: int, num_parents: int) -> float:
         """The part of the log evidence that depends on the parents' number alone."""
@@ -211,6 +235,33 @@ def _family_root(
     if np.any(unexplained < MIN_UNEXPLAINED * np.diagonal(scale, axis1=1, axis2=2)):
         raise _redundant()
     return root
+
+
+def _swept(
+    scale: Float[np.ndarray, "d d"], base: Int[np.ndarray, " b"], members: list[int]
+) -> tuple[Float[np.ndarray, " q"], Float[np.ndarray, " q"]]:
+    """Log pivots of base and subset, summed and halved, and what they leave of the last member.
+
+    Args:
+        members: of which all subsets are taken, and the one to explain.
+    """
+    order = [*base.tolist(), *members]
+    least = MIN_UNEXPLAINED * np.diagonal(scale)[order]
+    rest, log_root = scale[np.ix_(order, order)][None], np.zeros(1)
+    for number in range(len(order) - 1):
+        pivot = rest[:, 0, 0]
+        if np.any(pivot < least[number]):
+            raise _redundant()
+        across, others = rest[:, 0, 1:], rest[:, 1:, 1:]
+        taken = others - across[:, :, None] * (across / pivot[:, None])[:, None, :]
+        larger = log_root + 0.5 * np.log(pivot)
+        whole = number < len(base)  # a fixed parent is in every set
+        rest = taken if whole else np.concatenate([others, taken])
+        log_root = larger if whole else np.concatenate([log_root, larger])
+    left = rest[:, 0, 0]
+    if np.any(left < least[-1]):
+        raise _redundant()
+    return log_root, left
 
 
 def _redundant() -> InputError:

@@ -108,7 +108,7 @@ class LinearGaussian:
         """Exact posterior draws given each graph: σ by its density, then θ given σ."""
         rng = generator(key)
         nodes, parents = _sufficient_statistics.of_graphs(graphs)
-        weights = np.zeros(parents.shape)
+        weights = np.zeros(graphs.shape)
         bias, log_scale = np.empty(len(nodes)), np.empty(len(nodes))
         for which, members in _sufficient_statistics.by_size(parents, extra=2000):
             node, mean = nodes[which], stats.mean[stats.group[nodes[which]]]
@@ -119,10 +119,10 @@ class LinearGaussian:
             whitened = family.projection / precision
             whitened += np.sqrt(variance / precision) * rng.standard_normal(members.shape)
             slopes = self.weight_scale * (family.axes @ whitened[:, :, None])[:, :, 0]
-            weights[which[:, None], members] = slopes
+            weights[_sufficient_statistics.edges_of(graphs.shape, which, members)] = slopes
             explained = (slopes * np.take_along_axis(mean, members, axis=1)).sum(axis=1)
             bias[which] = mean[np.arange(len(which)), node] - explained
-        return _sufficient_statistics.linear_params(graphs.shape, weights, bias, log_scale)
+        return _sufficient_statistics.linear_params(weights, bias, log_scale)
 
     def _family(
         self,
