@@ -76,7 +76,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_runtest_setup() -> None:
-    """Shapes are checked in the first calls of every test."""
+    """Shapes are checked where a test first calls a function."""
     shape_checks.begin_test()
 
 

@@ -1,8 +1,8 @@
-"""Shapes and types of arguments and results, checked as calls of a test begin.
+"""Shapes and types of arguments and results, checked where a test first calls a function.
 
 Checking every call costs a third to a half of what a fit in a test takes. A function that is
-called with other shapes than it declares nearly always is so from its first calls on, so the first
-few calls of every function in every test are checked, and the others run as they are.
+called with other shapes than it declares nearly always is so from its first call on, so the first
+call of every function in every test is checked, and the others run as they are.
 """
 
 import dataclasses
@@ -15,13 +15,13 @@ from typing import Any
 
 import jaxtyping
 
-CALLS = 3  # of every function, in every test
+CALLS = 1  # of every function, in every test
 _calls: Counter[CodeType] = Counter()
 _jaxtyped = jaxtyping.jaxtyped
 
 
 def begin_test() -> None:
-    """Check the first calls again."""
+    """Check first calls again."""
     _calls.clear()
 
 

@@ -1,4 +1,4 @@
-"""Shapes are checked in the package under test, in the first calls of every test."""
+"""Shapes are checked in the package under test, where a test first calls a function."""
 
 import jax.numpy as jnp
 import numpy as np

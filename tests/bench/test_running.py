@@ -62,7 +62,7 @@ class Fragile:
             case "hang":
                 time.sleep(60)
             case "fill":
-                filled = b"x" * 2_000_000_000
+                filled = b"x" * 1_000_000_000
                 time.sleep(60 + len(filled) % 2)
             case "die":
                 os._exit(7)
@@ -327,10 +327,10 @@ def test_methods_that_train_networks_count_as_accelerated():
 
 def test_a_cell_that_takes_too_much_memory_is_stopped_and_recorded(tmp_path):
     store = Store(tmp_path)
-    run_suite(suite("fill", "answer"), store, limits=RunLimits(60.0, gigabytes=1.0))
+    run_suite(suite("fill", "answer"), store, limits=RunLimits(60.0, gigabytes=0.8))
     found = {cell.setting["does"]: (cell.status, cell.error) for cell in store.read()}
     assert found == {
-        "fill": ("out of memory", "stopped at more than 1 GB"),
+        "fill": ("out of memory", "stopped at more than 0.8 GB"),
         "answer": ("done", ""),
     }
 
