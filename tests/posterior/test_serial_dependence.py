@@ -5,7 +5,12 @@ import pytest
 from scipy.stats import norm
 
 from bayesdag import fit, read
-from bayesdag.posterior.serial_dependence import MATTERS, rows_per_independent_row
+from bayesdag.posterior.serial_dependence import (
+    MATTERS,
+    is_in_time,
+    is_sorted,
+    rows_per_independent_row,
+)
 
 NUM_ROWS = 600
 EVERYWHERE = np.ones((NUM_ROWS, 3), dtype=bool)
@@ -50,3 +55,13 @@ def test_a_fit_says_when_rows_repeat_and_not_when_the_table_is_sorted():
     shuffled = np.random.default_rng(1).permutation(rows)
     by_cause = shuffled[np.argsort(shuffled[:, 0])]
     assert not fit(read(by_cause), "exact").check(read(by_cause)).repeats
+
+
+def test_a_table_in_the_order_of_its_years_is_in_time_and_sorted_by_age_is_not():
+    rng = np.random.default_rng(0)
+    years = np.repeat(np.arange(1959, 2009), 4)
+    values = np.stack([years, np.sort(rng.exponential(size=200))], axis=1).astype(float)
+    assert is_sorted(values)
+    assert is_in_time(values, ("year", "pop"))
+    assert not is_in_time(values, ("age", "pop"))
+    assert not is_in_time(rng.permutation(values), ("year", "pop"))

@@ -63,6 +63,12 @@ def assumed_roots(names: Sequence[str], kinds: Sequence[Kind]) -> tuple[str, ...
     return tuple(name for name, kind in pairs if _says_root(name, kind.name == "binary"))
 
 
+def is_calendar(name: str) -> bool:
+    """Whether a column is called so that it says when a row was measured."""
+    words = _words_in(name) - _OF_ANY
+    return bool(words & _CALENDAR) and words <= _CALENDAR | _OF_CALENDAR
+
+
 def _says_root(name: str, of_two_levels: bool) -> bool:
     words = _words_in(name) - _OF_ANY
     if not words or words <= _ALONE:

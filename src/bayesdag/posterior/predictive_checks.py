@@ -89,7 +89,8 @@ def _repetition(
     rows: Int[np.ndarray, " n"],
 ) -> float:
     """Rows per independent row, in the order of the table; `u` are those of shuffled rows."""
-    if serial_dependence.is_sorted(data.values):
+    in_time = serial_dependence.is_in_time(data.values, data.names)
+    if serial_dependence.is_sorted(data.values) and not in_time:
         return 1.0
     if len(rows) == data.num_rows:
         in_order = np.argsort(rows)

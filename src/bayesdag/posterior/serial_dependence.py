@@ -4,12 +4,16 @@ Rows in time, or from one plate after the other, repeat one another. The evidenc
 dependence between two variables is then that of fewer rows: with autocorrelations ρ of their
 residuals, n rows are worth n / (1 + 2 Σ_k ρ_i(k) ρ_j(k)) (Bartlett, 1935). Residuals of a fitted
 model count, not values: what follows from the variable that a table is sorted by follows it, but
-its noise does not. A table that is sorted by a variable says nothing of time: it is not judged.
+its noise does not. A table that is sorted by a variable says nothing of time: it is not judged,
+unless that variable is called a date.
 """
+
+from collections.abc import Sequence
 
 import numpy as np
 from jaxtyping import Bool, Float
 
+from bayesdag.data import root_names
 from bayesdag.posterior.libraries import special
 
 MATTERS = 1.2  # rows per independent row, below which nothing is said
@@ -53,6 +57,13 @@ def is_sorted(values: Float[np.ndarray, "n d"]) -> bool:
     unlike = steps.std(axis=0) > _UNLIKE * np.abs(steps).mean(axis=0)
     changing = (steps != 0).mean(axis=0) > _CHANGING
     return bool((ordered & unlike & changing).any())
+
+
+def is_in_time(values: Float[np.ndarray, "n d"], names: Sequence[str]) -> bool:
+    """Whether the rows are in the order of a column that is called a year or another date."""
+    dates = values[:, [root_names.is_calendar(name) for name in names]]
+    steps = np.diff(dates, axis=0)
+    return bool(((steps >= 0).all(axis=0) & (steps > 0).any(axis=0)).any())
 
 
 def _lags(num_rows: int) -> int:
