@@ -15,8 +15,6 @@ DISTRIBUTIONS = {"arviz_stats": "arviz-stats", "yaml": "pyyaml", "xdist": "pytes
 # Distributions that another package loads on our behalf: where in the source we ask for it.
 INDIRECT = {
     "pyarrow": "pd.read_parquet(",
-    "h5netcdf": 'engine="h5netcdf"',
-    "h5py": 'engine="h5netcdf"',  # h5netcdf reads and writes through it, and lists it as optional
 }
 # Tools of the extra `dev` that are called, not imported: where.
 # What only one room needs, and asks for by the name of its extra where it is missing.
