@@ -32,14 +32,9 @@ class Components(NamedTuple):
         return np.logaddexp.reduce(self.of_each(graphs), axis=1)
 
     def near(self, graph: Shaped[Array, "d d"]) -> "Components":
-        """The components that graphs like this one leave possible.
-
-        Their number is a power of two (or all of them), so that the tables of another
-        round have the same shape.
-        """
+        """The components that graphs like this one leave possible."""
         value = self.of_each(np.asarray(graph)[None])[0]
-        num = int(np.count_nonzero(value > value.max() - NEGLIGIBLE))
-        kept = np.sort(np.argsort(-value, kind="stable")[: 1 << (num - 1).bit_length()])
+        kept = value > value.max() - NEGLIGIBLE
         return Components(self.log_weight[kept], self.penalty[kept])
 
     def best(self, graph: Shaped[Array, "d d"]) -> int:
