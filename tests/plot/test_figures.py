@@ -42,7 +42,8 @@ def test_a_graph_has_an_arrow_for_each_probable_edge(posterior, threshold):
 def test_arrows_that_pass_boxes_by_stay_inside():
     dag = np.triu(np.ones((7, 7), dtype=np.int8), 1)
     axes = plot.graph([f"v{j}" for j in range(7)], dag.astype(float), dag)
-    curves = [patch._path_original for patch in axes.patches if hasattr(patch, "get_arrowstyle")]
+    drawn = [patch for patch in axes.patches if hasattr(patch, "get_arrowstyle")]
+    curves = [getattr(patch, "_path_original") for patch in drawn]  # noqa: B009 (no public name)
     across = np.concatenate([curve.vertices[:, 0] for curve in curves])
     low, high = sorted(axes.get_xlim())
     assert low <= across.min() <= across.max() <= high
@@ -81,7 +82,7 @@ def test_a_reliability_curve_is_drawn(posterior):
     truth = np.triu(np.ones((5, 5)), 1).astype(np.int8)
     found = metrics.reliability(posterior.edge_matrix(), truth)
     axes = plot.reliability_curve(found.forecast, found.observed, found.low, found.high)
-    np.testing.assert_allclose(axes.lines[1].get_xdata(), found.forecast)
+    np.testing.assert_allclose(np.asarray(axes.lines[1].get_xdata()), found.forecast)
 
 
 def test_a_figure_is_drawn_where_it_is_wanted(posterior):
