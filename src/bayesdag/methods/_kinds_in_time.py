@@ -90,7 +90,7 @@ def _is_late(method: Collapsed, data: Dataset, minutes: float) -> bool:
 
 
 def _seconds_of_measurements(data: Dataset) -> float:
-    return _SECONDS_AT_TEN * (data.num_variables / 10) ** 1.7
+    return _SECONDS_AT_TEN * (data.num_variables / 10) ** 2.7
 
 
 def _seconds_a_row(data: Dataset) -> float:
