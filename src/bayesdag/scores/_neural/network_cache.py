@@ -29,7 +29,7 @@ Family = tuple[int, int]  # a node, and its parents as the bits of a number
 MIN_GAIN, MAX_GAIN = 2.0, 40.0
 # Nats that a network may add to the better regression, at most: a multiple of what random hidden
 # units explain, and some more. Where that does not reach a rival, none is trained.
-_MULTIPLE, _MORE = 3.0, 20.0
+_MULTIPLE, _MORE = 8.0, 20.0
 
 
 class TrainedFamily(NamedTuple):
