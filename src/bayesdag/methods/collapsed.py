@@ -66,9 +66,10 @@ _MIN_ROWS = 10
 # the file are in it. Sums of curves took 1.1 times as long at 20, 1.3 at 50.
 _SECONDS_TO_START, _SECONDS_A_VARIABLE, _SECONDS_A_PAIR = 2.0, 0.065, 0.00046
 _ADDITIVE_SLOWER = 1.3
-# With networks on two slow cores 133 s at 10 variables and 1000 rows, 245 s at 5000, programs not
-# yet kept.
-_NEURAL_SECONDS_AT_TEN, _NEURAL_SECONDS_AT_TEN_ON_GPU = 120.0, 8.0
+# With networks on two quiet cores 47 s at 10 variables and 1000 rows, 88 s at 5000, and 110 s at 20
+# variables and 1000 rows; more than 20 are expected to grow somewhat faster.
+_NEURAL_SECONDS_AT_TEN, _NEURAL_SECONDS_AT_TEN_ON_GPU = 50.0, 8.0
+_NEURAL_GROWTH, _NEURAL_GROWTH_ON_GPU = 1.5, 1.45
 _TYPICAL_ROWS, _GROWTH_BY_ROWS = 1000, 0.4
 
 
@@ -149,9 +150,11 @@ class Collapsed:
         faster = ("fewer columns", "linear functions (method 'collapsed')")
         if on_cpu():
             rows = (num_rows / _TYPICAL_ROWS) ** _GROWTH_BY_ROWS
-            seconds = quick * _NEURAL_SECONDS_AT_TEN * rows * (num_variables / 10) ** 1.7
+            seconds = quick * _NEURAL_SECONDS_AT_TEN * rows * (num_variables / 10) ** _NEURAL_GROWTH
             return Duration(seconds, (*faster, "preset 'quick'", "a GPU"))
-        seconds = quick * _NEURAL_SECONDS_AT_TEN_ON_GPU * (num_variables / 10) ** 1.45
+        seconds = (
+            quick * _NEURAL_SECONDS_AT_TEN_ON_GPU * (num_variables / 10) ** _NEURAL_GROWTH_ON_GPU
+        )
         return Duration(seconds, (*faster, "preset 'quick'"), on_accelerator=True)
 
     def __call__(
