@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Float
 
 from bayesdag.model.array_namespace import Array, namespace
+from bayesdag.runs.trees import leaves, map_leaves
 
 Carry = TypeVar("Carry")
 Result = TypeVar("Result")
@@ -43,11 +44,11 @@ def repeat(
 
 def for_each(function: Callable[..., Result], *over: Any) -> Result:
     """Results of a function for every entry of the leading dimension, stacked."""
-    if namespace(_first_leaf(over)) is not np:
+    if namespace(next(leaves(over))) is not np:
         import jax
 
         return jax.vmap(function)(*over)
-    num = len(_first_leaf(over))
+    num = len(next(leaves(over)))
     return stack([function(*(entry(tree, k) for tree in over)) for k in range(num)])
 
 
@@ -91,7 +92,7 @@ def either(condition: Any, yes: Callable[[], Array], no: Callable[[], Array]) ->
     return namespace(condition).where(condition, yes(), no())
 
 
-def choose(condition: Array, yes: Result, no: Result) -> Result:
+def choose(condition: Array | np.bool_, yes: Result, no: Result) -> Result:
     """One of two nested named tuples."""
     if isinstance(condition, np.bool_):
         return yes if condition else no
@@ -106,19 +107,4 @@ def entry(tree: Any, k: Any) -> Any:
 
 def stack(trees: list[Any]) -> Any:
     """Nested named tuples of the same structure, with a new leading dimension."""
-    return map_leaves(lambda *leaves: namespace(leaves[0]).stack(leaves), *trees)
-
-
-def map_leaves(function: Callable[..., Any], *trees: Any) -> Any:
-    """Nested named tuples of the same structure, leaf by leaf."""
-    first = trees[0]
-    if not isinstance(first, tuple):
-        return function(*trees)
-    parts = [map_leaves(function, *parts) for parts in zip(*trees, strict=True)]
-    return type(first)(*parts) if hasattr(first, "_fields") else tuple(parts)
-
-
-def _first_leaf(tree: Any) -> Any:
-    while isinstance(tree, tuple):
-        tree = tree[0]
-    return tree
+    return map_leaves(lambda *parts: namespace(parts[0]).stack(parts), *trees)

@@ -9,9 +9,10 @@ from typing import NamedTuple
 from jaxtyping import Float
 
 from bayesdag.model.array_namespace import Array, namespace
+from bayesdag.runs.trees import map_leaves
 from bayesdag.scores._neural import fold_fits, folds, function_classes, laplace, unexplained
 from bayesdag.scores._neural import whitening as units
-from bayesdag.scores._neural.control_flow import map_leaves, stack
+from bayesdag.scores._neural.control_flow import stack
 from bayesdag.scores._neural.fold_fits import FoldFits, HeldOut
 from bayesdag.scores._neural.folds import Families, Folds, Rows
 from bayesdag.scores._neural.linear_algebra import columns_first

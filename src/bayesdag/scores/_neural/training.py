@@ -96,8 +96,7 @@ def pilot(
     # Without a given network the second best start takes its place.
     runner_up = entry(starts, rank[min(1, plan.num_starts - 1)])
     handed_on = entry(given, xp.argmin(loss_given))
-    pairs = zip(handed_on, runner_up, strict=True)
-    second = Network(*(xp.where(known.any(), a, b) for a, b in pairs))
+    second = choose(known.any(), handed_on, runner_up)
     finalists = stack([entry(starts, rank[0]), second])
     half = plan.fine_steps // 2
     finalists = for_each(lambda n: _improve(n, rows, used, half, _FINE_GAIN), finalists)
