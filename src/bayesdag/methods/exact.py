@@ -129,7 +129,7 @@ class Exact:
             map_leaves(lambda leaf: np.asarray(leaf)[None], params),
             data,
             log_joint=log_joint[None],
-            marginals=self._marginals(mixture),
+            marginals=self._marginals(mixture, knowledge),
             provenance=self._words(data),
         )
 
@@ -202,12 +202,17 @@ class Exact:
         local = penalty[:, graphs.sum(axis=1)].sum(axis=-1)
         return np.logaddexp.reduce(log_weights[:, None] + local, axis=0)
 
-    def _marginals(self, mixture: Mixture) -> dict[str, Float[np.ndarray, "d d"]]:
-        """Edge and, where affordable, path probabilities, averaged over components."""
+    def _marginals(
+        self, mixture: Mixture, knowledge: Constraints
+    ) -> dict[str, Float[np.ndarray, "d d"]]:
+        """Edge and, where affordable, path probabilities, averaged over components.
+
+        A required edge has probability 1; sums over graphs give it up to rounding.
+        """
         found = {"edge": self._edges(mixture)}
         if self._knows_paths(len(found["edge"])):
             found["ancestor"] = _average(mixture, self._modular.ancestors)
-        return found
+        return {name: np.where(knowledge.required, 1.0, each) for name, each in found.items()}
 
     def _edges(self, mixture: Mixture) -> Float[np.ndarray, "d d"]:
         return _average(mixture, lambda sums: edges(self._modular.parent_sets(sums)))
