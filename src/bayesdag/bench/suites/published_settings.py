@@ -70,8 +70,8 @@ PUBLISHED = (
     "(10000 steps, bandwidths, rate, temperature) with linear functions; networks, which the "
     "publication had, have 8 Monte-Carlo graphs per step in the place of 128. The published "
     "temperature 0.1 divides logits here; soft is where it multiplies them, as in `dibs-lib`. The "
-    "empty graph has E-SHD 17 and F1 0: E-SHD alone does not tell a method that found something from one that "
-    "found nothing."
+    "empty graph has E-SHD 17 and F1 0: E-SHD alone does not tell a method that found something "
+    "from one that found nothing."
 )
 
 
