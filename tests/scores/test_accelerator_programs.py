@@ -26,7 +26,10 @@ def found(values, compiled):
     results, sizes = [], []
     for which, group in folds.families_by_size(rows, np.array([3, 3]), parents):
         starts = network_cache.starting_networks(
-            group, [network_cache.Relatives(None, None)] * len(which), PLAN.width
+            group,
+            [network_cache.Relatives(None, None)] * len(which),
+            [-np.inf] * len(which),
+            PLAN.width,
         )
         simple = crossfit.regressions(rows, group)
         trained = crossfit.networks(rows, group, starts, PLAN)
@@ -48,3 +51,25 @@ def test_compiled_batches_and_numpy_find_the_same_evidence(values, monkeypatch):
     # Families of the same size start alike. Dampings are tried in turn here and all at once there:
     # two ways to much the same end.
     np.testing.assert_allclose(here[1][1].max(), there[1][1].max(), atol=3)
+
+
+def test_a_hopeless_family_gets_the_network_of_one_fold_for_all(values):
+    """Far below what it has to reach, one fold says as much as all, to within its margin."""
+    rows = folds.fold(
+        np.random.default_rng(1), values, np.ones(values.shape, bool), 3, compiled=False
+    )
+    parents = np.zeros((1, rows.values.shape[2]), bool)
+    parents[0, :2] = True
+    ((_, group),) = folds.families_by_size(rows, np.array([3]), parents)
+
+    def found(bar):
+        nobody = [network_cache.Relatives(None, None)]
+        starts = network_cache.starting_networks(group, nobody, [bar], PLAN.width)
+        return crossfit.networks(rows, group, starts, PLAN)
+
+    whole = found(-np.inf)
+    reached = whole.log_evidence.max()
+    near, far = found(reached + 1), found(reached + 1000)
+    assert (float(near.num_folds[0]), float(far.num_folds[0])) == (3, 1)
+    np.testing.assert_array_equal(near.log_evidence, whole.log_evidence)
+    np.testing.assert_allclose(far.log_evidence.max(), reached, atol=10)

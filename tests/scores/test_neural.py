@@ -302,7 +302,7 @@ def test_a_network_is_handed_on_to_a_larger_set_unchanged():
     small = stats_.cache.trained[3, 0b0011]
     (_, group), *_ = folds.families_by_size(stats_.folds, np.array([3]), sets("abc"))
     relatives = [network_cache.Relatives(smaller=small, larger=None)]
-    given = network_cache.starting_networks(group, relatives, SCORE.width)
+    given = network_cache.starting_networks(group, relatives, [-np.inf], SCORE.width)
     assert given.known.tolist() == [[True, False]]
     x = np.random.default_rng(0).normal(size=(5, 4)).astype(np.float32)
     larger = network.Network(*(jnp.asarray(leaf[0, 0]) for leaf in given.networks))

@@ -48,7 +48,8 @@ def without_networks(folds: Folds, group: Families, plan: TrainingPlan) -> Score
     evidence = np.concatenate([absent, found.log_evidence], axis=1)
     predicted = np.concatenate([np.full_like(absent, -np.inf), found.predicted], axis=1)
     gain, left = np.array(found.approximate_gain), np.asarray(found.unexplained)
-    return Scored(evidence, predicted, gain, left, _no_networks(folds, group, plan))
+    num_folds = np.zeros(len(left), np.float32)
+    return Scored(evidence, predicted, gain, left, num_folds, _no_networks(folds, group, plan))
 
 
 def networks(folds: Folds, group: Families, starts: StartingNetworks, plan: TrainingPlan) -> Scored:

@@ -62,6 +62,7 @@ class Scored(NamedTuple):
             enough to say which to try first.
         unexplained: nats that random hidden units explain of what the better of line and sum of
             curves leaves.
+        num_folds: with networks of their own; the others have copies of the first one's.
         folds: the networks.
     """
 
@@ -69,11 +70,12 @@ class Scored(NamedTuple):
     predicted: Float[Array, "*b class form"]
     approximate_gain: Float[Array, "*b d"]
     unexplained: Float[Array, "*b"]
+    num_folds: Float[Array, "*b"]
     folds: FoldFits
 
 
 # The structure alone, to read recorded results with.
-SCORED = Scored(0, 0, 0, 0, FoldFits(Network(0, 0, 0), 0, 0, NoiseFits(0, 0, 0), 0, 0, 0, 0, 0))  # pyright: ignore
+SCORED = Scored(0, 0, 0, 0, 0, FoldFits(Network(0, 0, 0), 0, 0, NoiseFits(0, 0, 0), 0, 0, 0, 0, 0))  # pyright: ignore
 
 
 class HeldOut(NamedTuple):
@@ -120,6 +122,11 @@ def _kept(by: Whitening, fit: Fit, num_rows: Array) -> FoldFits:
         whitening=by.root,
         input_mean=by.mean,
     )
+
+
+def evidence_of_fold(found: HeldOut, weight: Array) -> Float[Array, " form"]:
+    """Log evidence of all rows by the network of one fold: those it has seen, then the others."""
+    return found.fit.log_marginal + (found.log_density * weight[:, None]).sum(axis=0)
 
 
 def evidence_of(found: HeldOut, weight: Array) -> tuple[Array, Array]:

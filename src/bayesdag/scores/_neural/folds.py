@@ -58,10 +58,17 @@ class Families(NamedTuple):
 
 
 class StartingNetworks(NamedTuple):
-    """Networks to start from, for every family; `known` says which mean something."""
+    """Where training of every family begins, and what it has to reach.
+
+    Attributes:
+        networks: of related families.
+        known: which of them mean something.
+        bar: log evidence of a family that makes this one superfluous if it stays far below.
+    """
 
     networks: Network
     known: Bool[Array, "b w"]
+    bar: Float[Array, " b"]
 
 
 def fold(

@@ -6,7 +6,15 @@ from scipy.linalg import get_lapack_funcs
 
 from bayesdag.model.array_namespace import Array, matmul, namespace
 
-__all__ = ["cholesky", "columns_first", "diagonal_of", "dot", "lower_inverse", "solve"]
+__all__ = [
+    "cholesky",
+    "columns_first",
+    "diagonal_of",
+    "dot",
+    "lower_inverse",
+    "solve",
+    "with_added_diagonal",
+]
 
 dot = matmul
 # LAPACK itself: matrices are small, and what NumPy and SciPy do around it takes longer.
@@ -60,6 +68,17 @@ def lower_inverse(root: Float[Array, "p p"]) -> Float[Array, "p p"]:
 def diagonal_of(vector: Float[Array, " p"]) -> Float[Array, "p p"]:
     """The matrix with this diagonal."""
     return namespace(vector).diag(vector)
+
+
+def with_added_diagonal(
+    matrix: Float[Array, "p p"], vector: Float[Array, " p"]
+) -> Float[Array, "p p"]:
+    """The sum of a matrix and the one with this diagonal."""
+    if not isinstance(matrix, np.ndarray):
+        return matrix + diagonal_of(vector)
+    total = matrix.copy()
+    np.einsum("ii->i", total)[:] += vector  # a view: no matrix of zeros is added
+    return total
 
 
 def columns_first(table: Float[Array, "n k"]) -> Float[Array, "n k"]:

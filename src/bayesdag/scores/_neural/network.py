@@ -11,7 +11,7 @@ from jaxtyping import Float
 
 from bayesdag.model.array_namespace import Array, namespace
 from bayesdag.model.mechanisms import networks
-from bayesdag.scores._neural.linear_algebra import diagonal_of, dot
+from bayesdag.scores._neural.linear_algebra import dot, with_added_diagonal
 
 
 class Network(NamedTuple):
@@ -63,22 +63,23 @@ def slopes(
     network: Network, inputs: Float[Array, "n k"], seen: Float[Array, "n h"]
 ) -> Float[Array, "n p"]:
     """Derivatives of the predictions with respect to all parameters, given the hidden units."""
+    if isinstance(inputs, np.ndarray):
+        return _slopes_in_place(network, inputs, np.asarray(seen))
     xp, (n, k), h = namespace(inputs), inputs.shape, seen.shape[1]
     gate = xp.where(seen > 0, network.second[None, :h], 0.0)
-    if isinstance(inputs, np.ndarray):
-        return _slopes_in_place(inputs, np.asarray(gate), np.asarray(seen))
     first = (inputs[:, :, None] * gate[:, None, :]).reshape(n, k * h)
     return xp.concatenate([first, gate, seen, inputs, xp.ones_like(inputs[:, :1])], axis=1)
 
 
 def _slopes_in_place(
-    inputs: Float[np.ndarray, "n k"], gate: Float[np.ndarray, "n h"], seen: Float[np.ndarray, "n h"]
+    network: Network, inputs: Float[np.ndarray, "n k"], seen: Float[np.ndarray, "n h"]
 ) -> Float[np.ndarray, "n p"]:
     """The same, written once and column by column: most of the memory that a fit moves is here."""
-    (n, k), h = inputs.shape, gate.shape[1]
+    (n, k), h = inputs.shape, seen.shape[1]
     columns = np.empty((k * h + 2 * h + k + 1, n), inputs.dtype)
-    np.multiply(inputs.T[:, None, :], gate.T[None, :, :], out=columns[: k * h].reshape(k, h, n))
-    columns[k * h : k * h + h] = gate.T
+    gate = columns[k * h : k * h + h]
+    np.multiply(seen.T > 0, network.second[:h, None], out=gate)
+    np.multiply(inputs.T[:, None, :], gate[None, :, :], out=columns[: k * h].reshape(k, h, n))
     columns[k * h + h : k * h + 2 * h] = seen.T
     columns[-1 - k : -1] = inputs.T
     columns[-1] = 1.0
@@ -93,8 +94,8 @@ def flat(network: Network) -> Float[Array, " p"]:
 def moved(network: Network, step: Float[Array, " p"], used: Float[Array, " k"]) -> Network:
     """The network after a step of all its parameters; unused inputs stay without weight."""
     k, h = network.first.shape
-    first, bias, second = namespace(step).split(step, [k * h, k * h + h])
-    first = first.reshape(k, h) * used[:, None]
+    first = step[: k * h].reshape(k, h) * used[:, None]
+    bias, second = step[k * h : k * h + h], step[k * h + h :]
     return Network(network.first + first, network.bias + bias, network.second + second)
 
 
@@ -126,4 +127,4 @@ def curvature(
         slopes = slopes * namespace(weight).sqrt(weight)[:, None]
     elif (weight != 1).any():
         slopes *= np.sqrt(weight)[:, None]
-    return dot(slopes.T, slopes) + diagonal_of(prior), slopes
+    return with_added_diagonal(dot(slopes.T, slopes), prior), slopes

@@ -41,12 +41,19 @@ class TrainedFamily(NamedTuple):
     predicted: Float[np.ndarray, "class form"]
     approximate_gain: Float[np.ndarray, " d"]
     unexplained: float
+    num_folds: float
     folds: FoldFits
 
     @property
     def log_posterior(self) -> float:
         """Of the networks of all folds on their training rows: how well they are trained."""
         return float(self.folds.log_posterior.sum())
+
+    def trained_worse_than(self, other: "TrainedFamily") -> bool:
+        """Whether its networks fit their rows worse, in the folds that both have."""
+        num = int(max(1, min(self.num_folds, other.num_folds)))
+        own, others = (f.folds.log_posterior[:num].sum() for f in (self, other))
+        return bool(own < others)
 
     @property
     def has_networks(self) -> bool:
@@ -67,6 +74,7 @@ class TrainedFamily(NamedTuple):
             log_evidence=evidence,
             predicted=predicted,
             approximate_gain=networks.approximate_gain if better else self.approximate_gain,
+            num_folds=networks.num_folds,
             folds=networks.folds,
         )
 
@@ -162,9 +170,32 @@ class NetworkCache:
         queued = list(self.queue)
         self.queue.clear()
         self._regress(fresh, folds, plan)
-        hopeful = [family for family in fresh if self._worth_training(family, plan, rivals)]
-        self._train_networks([*hopeful, *queued], folds, plan)
+        first, second = self._in_turn(fresh, rivals)
+        if folds.compiled:  # one large batch costs less than two
+            first, second = fresh, []
+        self._train_networks(self._worth_training(first, plan, rivals), folds, plan, rivals)
+        self._train_networks(self._worth_training(second, plan, rivals), folds, plan, rivals)
+        # What is trained again may be what decides: it is trained in all folds.
+        self._train_networks(queued, folds, plan, None)
         self.queue.update(self._beaten_by_little(fresh, forms))
+
+    def _in_turn(
+        self, families: list[Family], rivals: Mapping[Family, Rival]
+    ) -> tuple[list[Family], list[Family]]:
+        """Those that regressions put ahead of their rivals, and the others, which may be spared."""
+
+        def ahead(family: Family) -> bool:
+            own, rival = self.trained[family], rivals.get(family)
+            if rival is None:
+                return True
+            other = self.trained[rival.family]
+            lead = other.best_regression + other.unexplained + rival.lead
+            return bool(own.best_regression + own.unexplained >= lead)
+
+        leading = {family for family in families if ahead(family)}
+        return list(filter(leading.__contains__, families)), [
+            family for family in families if family not in leading
+        ]
 
     def _regress(self, families: list[Family], folds: Folds, plan: TrainingPlan) -> None:
         """Lines and sums of curves of these."""
@@ -174,12 +205,24 @@ class NetworkCache:
             for k, family in zip(which, _families_of(group, scored), strict=True):
                 self.trained[families[k]] = family
 
-    def _train_networks(self, families: list[Family], folds: Folds, plan: TrainingPlan) -> None:
-        """Networks of these; those that were trained before stay where they are better."""
+    def _train_networks(
+        self,
+        families: list[Family],
+        folds: Folds,
+        plan: TrainingPlan,
+        rivals: Mapping[Family, Rival] | None,
+    ) -> None:
+        """Networks of these; those that were trained before stay where they are better.
+
+        Args:
+            rivals: of the families, which need not be trained in all folds if they stay far
+                behind; None: all of them are.
+        """
         d = folds.values.shape[2]
         for which, group in families_by_size(folds, *arrays_of(families, d)):
             relatives = [self._relatives(families[k], d) for k in which]
-            starts = starting_networks(group, relatives, plan.width)
+            bars = [-np.inf if rivals is None else self._bar(families[k], rivals) for k in which]
+            starts = starting_networks(group, relatives, bars, plan.width)
             name = f"trained {fingerprint(group, starts, plan)}"
             scored = self._recalled(name, crossfit.networks, folds, group, starts, plan)
             for k, networks in zip(which, _families_of(group, scored), strict=True):
@@ -191,29 +234,37 @@ class NetworkCache:
         return unpack_like(SCORED, recalled)
 
     def _worth_training(
-        self, family: Family, plan: TrainingPlan, rivals: Mapping[Family, Rival]
-    ) -> bool:
-        """Whether networks may change what the family is worth, as far as regressions tell.
-
-        A rival of far more evidence makes it superfluous, and so does a smaller set: whenever the
-        larger one may be chosen, the smaller one may, too.
-        """
-        found = self.trained[family]
+        self, families: list[Family], plan: TrainingPlan, rivals: Mapping[Family, Rival]
+    ) -> list[Family]:
+        """Those for which networks may change what they are worth, as far as regressions tell."""
         if not np.isfinite(plan.least_unexplained):
-            return True
-        if found.unexplained <= plan.least_unexplained:
-            return False
-        most = found.best_regression + _MULTIPLE * found.unexplained + _MORE
-        rival = rivals.get(family)
-        if rival and most < self.trained[rival.family].best_regression + rival.lead:
-            return False
+            return families
+
+        def hopeful(family: Family) -> bool:
+            found = self.trained[family]
+            if found.unexplained <= plan.least_unexplained:
+                return False
+            most = found.best_regression + _MULTIPLE * found.unexplained + _MORE
+            return bool(most > self._bar(family, rivals))
+
+        return list(filter(hopeful, families))
+
+    def _bar(self, family: Family, rivals: Mapping[Family, Rival]) -> float:
+        """Evidence of what makes the family superfluous, if it has far less.
+
+        That is its rival, or a smaller set: whenever the larger one may be chosen, the smaller
+        one may, too.
+        """
         smaller = (self.trained.get(less) for less in smaller_sets(family))
-        return all(most > less.best_evidence for less in smaller if less is not None)
+        bars = [less.best_evidence for less in smaller if less is not None]
+        if rival := rivals.get(family):
+            bars.append(self.trained[rival.family].best_evidence + rival.lead)
+        return max(bars, default=-np.inf)
 
     def _keep_better(self, family: Family, networks: TrainedFamily) -> None:
         """Keep the networks that are trained better; training rows decide."""
         before = self.trained[family]
-        if before.log_posterior < networks.log_posterior:
+        if before.trained_worse_than(networks):
             self.trained[family] = before.with_networks(networks)
             if before.has_networks:
                 self.changed.add(family)
@@ -286,7 +337,7 @@ def log_evidence(
 
 
 def starting_networks(
-    group: Families, relatives: Sequence[Relatives], width: int
+    group: Families, relatives: Sequence[Relatives], bars: Sequence[float], width: int
 ) -> StartingNetworks:
     """The networks of relatives, those of the first fold, as functions of a family's own inputs."""
     members, used = np.asarray(group.members), np.asarray(group.used)
@@ -308,7 +359,7 @@ def starting_networks(
             second[row, slot, :width] = network.second[:width]
             second[row, slot, width + here] = network.second[width + there]
             second[row, slot, -1] = network.second[-1]
-    return StartingNetworks(Network(first, bias, second), known)
+    return StartingNetworks(Network(first, bias, second), known, np.array(bars, np.float32))
 
 
 def _families_of(group: Families, scored: Scored) -> list[TrainedFamily]:

@@ -26,7 +26,7 @@ from bayesdag.scores._neural.control_flow import (
     repeat,
     stack,
 )
-from bayesdag.scores._neural.linear_algebra import columns_first, diagonal_of, dot, solve
+from bayesdag.scores._neural.linear_algebra import columns_first, dot, solve, with_added_diagonal
 from bayesdag.scores._neural.network import Network, TrainingRows
 
 _LEAST_VARIANCE = 1e-6  # fraction of a variance; a better fit is rounding
@@ -247,7 +247,7 @@ def _step(now: _Progress, rows: TrainingRows, used: Array) -> _Proposal:
     diagonal = now.damping * xp.diagonal(matrix)
 
     def attempt(factor: Array) -> tuple[tuple[Network, _Seen], Array]:
-        step = solve(matrix + diagonal_of(factor * diagonal), gradient)
+        step = solve(with_added_diagonal(matrix, factor * diagonal), gradient)
         proposal = functions.moved(network, step, used)
         seen = _seen(proposal, rows)
         loss = (rows.weight * seen.residual**2).sum() + (prior * (place + step) ** 2).sum()
