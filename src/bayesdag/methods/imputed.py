@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from bayesdag import plugins
-from bayesdag.data import Dataset, chained_regressions
+from bayesdag.data import Dataset, chained_trees
 from bayesdag.data.gaps import ASSUMPTION
 from bayesdag.errors import InputError
 from bayesdag.knowledge import Constraints
@@ -29,6 +29,8 @@ from bayesdag.posterior import Posterior, check_result, imputation
 from bayesdag.posterior.check_result import Check
 from bayesdag.random import generator, split
 from bayesdag.runs.checkpoint import recorder_of
+from bayesdag.scores.additive import Additive
+from bayesdag.scores.neural import NeuralScore
 from bayesdag.types import (
     Duration,
     Key,
@@ -41,6 +43,9 @@ from bayesdag.types import (
 
 # Completions where a fit takes seconds, and where it takes longer than that.
 _MANY, _FEW = 10, 3
+# Completions that only lead away from the first one: where a fit takes seconds, and where another
+# model has drawn its cells.
+_UNUSED, _UNUSED_OF_ANOTHER = 5, 1
 _SECONDS = 20.0
 
 
@@ -49,13 +54,14 @@ class Imputed(_mixture.OfOneMethod):
     """Tables with gaps: missing cells drawn from the model, posteriors of completions averaged.
 
     Any other method is put into this one where the data have gaps. It is fitted once to a first
-    completion by regressions, to have a model, and then to each completion by the posterior of
-    the one before. Cells are taken as missing at random.
+    completion by regression trees, to have a model (sums of curves stand in for networks), and then
+    to each completion by the posterior of the one before. Cells are taken as missing at random.
 
     Attributes:
         method: fitted to each completion.
         num_completions: completed tables whose posteriors are averaged; 0: ten where a fit takes
-            seconds, three where it takes longer.
+            seconds, three where it takes longer. Before them come some that are not counted: five
+            where a fit takes seconds and more than three count, one where networks are trained.
     """
 
     PRESETS: ClassVar[dict[str, "Imputed"]]
@@ -80,6 +86,7 @@ class Imputed(_mixture.OfOneMethod):
             return Duration(0.0, ())
         one = self.method.expected_duration(num_rows, num_variables)
         times = 1 + self._num_completions(self.method, num_rows, num_variables)
+        times += self._num_unused(self.method, num_rows, num_variables)
         faster = ("fewer completions (num_completions of method 'imputed')", *one.faster)
         return one._replace(seconds=one.seconds * times, faster=faster)
 
@@ -95,14 +102,17 @@ class Imputed(_mixture.OfOneMethod):
         method = _mixture.sharing_time(self.method, 1 + (self.num_completions or _FEW))
         whole, (data, omitted) = data, _in_time(method, data)
         completion = _first_completion(key_start, data, recorder)
-        first = Member("first completion, by regressions", key_first, method, completion)
+        name, own = "first completion, by regression trees", _first_model(method)
+        first = Member(name, key_first, own, completion)
         first_found = _mixture.fit_member(first, knowledge, recorder)
         # What was chosen by looking at one completion is kept for all.
         method, reasons = _chosen(method, first_found)
+        unused = self._num_unused(method, data.num_rows, data.num_variables)
         members, found, rates = [], [], []
         num = self._num_completions(method, data.num_rows, data.num_variables)
-        for number, own in enumerate(split(key, num), start=1):
-            name = f"completion {number} of {num}"
+        for number, own in enumerate(split(key, unused + num), start=1 - unused):
+            start = f"completion {number + unused} of {unused} that are not counted"
+            name = f"completion {number} of {num}" if number > 0 else start
             key_cells, key_fit = split(own)
             # From the last posterior, as Gibbs sampling asks: drawn from all so far, a graph that
             # one completion favoured by chance would come back again and again.
@@ -113,15 +123,20 @@ class Imputed(_mixture.OfOneMethod):
             members.append(Member(name, key_fit, method, completion))
             found.append(_mixture.fit_member(members[-1], knowledge, recorder))
             rates.append(rate)
-        return self._pooled(members, found, rates, whole, [*reasons, *omitted])
+        kept = [one[unused:] for one in (members, found, rates)]
+        return self._pooled(*kept, whole, [*reasons, *omitted])
 
     def _num_completions(self, method: Method, num_rows: int, num_variables: int) -> int:
         if self.num_completions:
             return self.num_completions
-        if not isinstance(method, Timed):
-            return _FEW
-        one = method.expected_duration(num_rows, num_variables)
-        return _MANY if one.seconds <= _SECONDS else _FEW
+        return _MANY if _is_fast(method, num_rows, num_variables) else _FEW
+
+    def _num_unused(self, method: Method, num_rows: int, num_variables: int) -> int:
+        """Completions before those that count: the chain is to forget where it started."""
+        many = self._num_completions(method, num_rows, num_variables) > _FEW
+        if many and _is_fast(method, num_rows, num_variables):
+            return _UNUSED
+        return _UNUSED_OF_ANOTHER if _first_model(method) is not method else 0
 
     def _pooled(
         self,
@@ -163,9 +178,23 @@ class Imputed(_mixture.OfOneMethod):
         return dataclasses.replace(pooled, summary=data.summary(), provenance=stated)
 
 
+def _is_fast(method: Method, num_rows: int, num_variables: int) -> bool:
+    """Whether a fit takes seconds."""
+    if not isinstance(method, Timed):
+        return False
+    return method.expected_duration(num_rows, num_variables).seconds <= _SECONDS
+
+
 def _in_time(method: Method, data: Dataset) -> tuple[Dataset, list[str]]:
     """The rows that a method fits in the time that it keeps to, and what is left out."""
     return method.in_time(data) if isinstance(method, Auto) else (data, [])
+
+
+def _first_model(method: Method) -> Method:
+    """What draws the first cells: sums of curves instead of networks, which take long to train."""
+    if isinstance(method, Collapsed) and isinstance(method.score, NeuralScore):
+        return dataclasses.replace(method, score=Additive())
+    return method
 
 
 def _chosen(method: Method, model: Posterior) -> tuple[Method, list[str]]:
@@ -178,14 +207,14 @@ def _chosen(method: Method, model: Posterior) -> tuple[Method, list[str]]:
 
 
 def _first_completion(key: Key, data: Dataset, recorder: Recorder) -> Dataset:
-    """Completed by regressions, with values that occur."""
+    """Completed by regression trees, with values that occur."""
 
     def drawn() -> dict[str, np.ndarray]:
         assert data.missing is not None
         rng = generator(key)
-        return {"values": chained_regressions.complete(rng, data.values, data.missing, data.kinds)}
+        return {"values": chained_trees.complete(rng, data.values, data.missing, data.kinds)}
 
-    recorder.report("filling gaps by regressions")
+    recorder.report("filling gaps by regression trees")
     return imputation.completed(data, recorder.recall("first completion", drawn)["values"])
 
 

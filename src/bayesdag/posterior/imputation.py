@@ -21,6 +21,8 @@ from bayesdag.runs.trees import map_leaves
 from bayesdag.types import Array, Key, Params
 from bayesdag.types.late_imports import compiled, jax
 
+# With half of these, cells of small tables stay near where another graph left them, and bring it
+# back.
 NUM_SWEEPS = 40
 # Proposals are this much wider than the regression that they come from.
 _WIDER = 1.2

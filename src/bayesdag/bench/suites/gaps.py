@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from bayesdag.bench.columns import LINEAR, PATIENCE, fits
+from bayesdag.bench.columns import LINEAR, NEURAL, PATIENCE, fits
 from bayesdag.bench.datasets import WithGaps
 from bayesdag.bench.suite import FIGURES, Part, Size, Suite, Table, Trial
 from bayesdag.datasets.synthetic import Synthetic
@@ -16,6 +16,8 @@ METHODS: dict[Size, PlainData] = {
     "quick": {LINEAR: Collapsed.PRESETS["quick"]},
     "paper": {LINEAR: Collapsed(), CURVES: Collapsed.PRESETS["additive"], "auto": "auto"},
 }
+# Networks are trained where there is something for them, without and with the most gaps.
+NETWORKS: PlainData = {NEURAL: Collapsed.PRESETS["neural"]}
 SIZES = {"quick": (4, 150), "paper": (10, 2000)}
 FRACTIONS = {"quick": (0.1,), "paper": (0.1, 0.3)}
 FUNCTIONS = {"quick": ("signed_linear",), "paper": ("signed_linear", "mlp")}
@@ -37,9 +39,18 @@ CAPTION = (
 
 def build(size: Size) -> Suite:
     """The suite of this size."""
-    part = Part("gaps", tuple(_trials(size)), fits(METHODS[size]), PATIENCE, interleaved=True)
+    trials = tuple(_trials(size))
+    hardest = tuple(trial for trial in trials if _is_for_networks(trial.setting))
+    parts = [Part("gaps", trials, fits(METHODS[size]), PATIENCE, interleaved=True)]
+    if hardest:
+        parts.append(Part("networks", hardest, fits(NETWORKS), PATIENCE, interleaved=True))
     rows = ("functions", "gaps", "missing", "handling", "method")
-    return Suite("Tables with gaps", CAPTION, (part,), (Table("", rows, COLUMNS),))
+    return Suite("Tables with gaps", CAPTION, tuple(parts), (Table("", rows, COLUMNS),))
+
+
+def _is_for_networks(setting: PlainData) -> bool:
+    kinds = setting["functions"], setting["gaps"], setting["missing"], setting["handling"]
+    return kinds in (("mlp", "none", 0.0, "none"), ("mlp", "anywhere", 0.3, "imputed"))
 
 
 def _trials(size: Size) -> Iterator[Trial]:
