@@ -18,7 +18,7 @@ from bayesdag.orders.parent_search import TOLERANCE, Choice
 
 Family = tuple[int, int]  # a node and its parents
 # Extensions of a set that are scored before the best of them is taken.
-NUM_TRIED = 3
+NUM_TRIED = 2
 # The same, once for every node when nothing else helps: approximate gains are rough.
 MORE_TRIED = 12
 # Nats of approximate gain below which no extension is tried; noise alone has 3.3 on average, and
