@@ -7,6 +7,7 @@ import pytest
 from bayesdag import random
 from bayesdag.methods.exact import Exact
 from tests.statistical import kit
+from tests.statistical.prior_draws import NAMES, PRIOR, D, graph_prior, simulate
 
 REPETITIONS, NUM_ROWS = 200, 30
 LEVELS = (0.5, 0.8, 0.9, 0.95)

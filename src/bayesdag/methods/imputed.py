@@ -123,8 +123,9 @@ class Imputed(_mixture.OfOneMethod):
             members.append(Member(name, key_fit, method, completion))
             found.append(_mixture.fit_member(members[-1], knowledge, recorder))
             rates.append(rate)
-        kept = [one[unused:] for one in (members, found, rates)]
-        return self._pooled(*kept, whole, [*reasons, *omitted])
+        counted = slice(unused, None)
+        notes = [*reasons, *omitted]
+        return self._pooled(members[counted], found[counted], rates[counted], whole, notes)
 
     def _num_completions(self, method: Method, num_rows: int, num_variables: int) -> int:
         if self.num_completions:

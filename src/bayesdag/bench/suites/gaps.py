@@ -5,7 +5,7 @@ from typing import Any
 
 from bayesdag.bench.columns import LINEAR, NEURAL, PATIENCE, fits
 from bayesdag.bench.datasets import WithGaps
-from bayesdag.bench.suite import FIGURES, Part, Size, Suite, Table, Trial
+from bayesdag.bench.suite import FIGURES, Part, Setting, Size, Suite, Table, Trial
 from bayesdag.datasets.synthetic import Synthetic
 from bayesdag.methods.collapsed import Collapsed
 from bayesdag.types import PlainData
@@ -48,7 +48,7 @@ def build(size: Size) -> Suite:
     return Suite("Tables with gaps", CAPTION, tuple(parts), (Table("", rows, COLUMNS),))
 
 
-def _is_for_networks(setting: PlainData) -> bool:
+def _is_for_networks(setting: Setting) -> bool:
     kinds = setting["functions"], setting["gaps"], setting["missing"], setting["handling"]
     return kinds in (("mlp", "none", 0.0, "none"), ("mlp", "anywhere", 0.3, "imputed"))
 
