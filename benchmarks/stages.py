@@ -3,8 +3,7 @@
     python benchmarks/stages.py 5000x10
 
 A table is a CSV file, or ROWSxCOLUMNS of the synthetic generator (mechanism mlp, two edges per
-node, development seed 5). Seconds of a stage do
-not include those of stages inside it; CPU seconds are of all threads. Programs that are kept
+node, or 5000x50x4: four; development seed 5). Seconds of a stage do not include those of stages inside it; CPU seconds are of all threads. Programs that are kept
 (BAYESDAG_CACHE) are not compiled again: point it to an empty folder to include compilation.
 """
 
@@ -103,8 +102,14 @@ def table(name: str) -> tuple[Any, int | None]:
     """The data of a name, and the number of true edges where it is known."""
     if name.endswith(".csv"):
         return name, None
-    rows, columns = map(int, name.split("x"))
-    made = Synthetic(num_variables=columns, num_train=rows, num_test=0, scaling="standardised")
+    rows, columns, density = map(int, f"{name}x2".split("x")[:3])
+    made = Synthetic(
+        num_variables=columns,
+        edges_per_node=density,
+        num_train=rows,
+        num_test=0,
+        scaling="standardised",
+    )
     benchmark = made(SEED)
     return benchmark.train, int(np.asarray(benchmark.graph).sum())
 
@@ -142,7 +147,7 @@ def profile(name: str) -> list[str]:
 def main() -> None:
     """Print the profile of each table that is named."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("table", help="a CSV file, or ROWSxCOLUMNS")
+    parser.add_argument("table", help="a CSV file, or ROWSxCOLUMNS[xEDGES_PER_NODE]")
     print("\n".join(profile(parser.parse_args().table)))
 
 
