@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.stats import multivariate_normal
 
 from bayesdag.data.groups import FEWEST_ROWS, candidates
 
@@ -24,12 +25,26 @@ def test_separate_clusters_are_found(bend):
     assert best > 0.95
 
 
-def test_labels_cost_their_entropy():
-    values, _ = two_groups(4000)
+def test_labels_of_separate_clusters_cost_their_entropy():
+    values, _ = two_groups(4000, apart=8.0)
     found = candidates(values, rng())[0]
     fraction = np.bincount(found.labels) / len(values)
     entropy = -(fraction * np.log(fraction)).sum()
-    assert found.log_probability == pytest.approx(-4000 * entropy, rel=0.01)
+    assert found.log_odds == pytest.approx(-4000 * entropy, rel=0.01)
+
+
+def test_labels_of_overlapping_clusters_cost_only_what_they_say():
+    """Told the densities of the clusters, labels and rows together are the rows alone."""
+    generator, centre = rng(), np.array([1.2, 1.2, 0, 0])
+    labels = generator.integers(2, size=4000)
+    values = generator.normal(size=(4000, 4)) + np.where(labels[:, None] == 1, centre, -centre)
+    found = candidates(values, generator)[0]
+    number = found.labels if values[found.labels == 1, 0].mean() > 0 else 1 - found.labels
+    told = multivariate_normal(cov=np.eye(4))
+    by_label = np.stack([told.logpdf(values + centre), told.logpdf(values - centre)])
+    given = by_label[number, np.arange(4000)].sum()
+    alone = (np.logaddexp(*by_label) - np.log(2)).sum()
+    assert given + found.log_odds == pytest.approx(alone, abs=40)
 
 
 def test_gaussian_rows_are_one_group():

@@ -10,7 +10,13 @@ import pytest
 from bayesdag import read
 from bayesdag.scores._neural import crossfit
 from bayesdag.scores._neural.folds import families_by_size
-from bayesdag.scores._neural.function_classes import FunctionClass, basis, members_of_basis
+from bayesdag.scores._neural.function_classes import (
+    FunctionClass,
+    basis,
+    members_of_basis,
+    regress,
+)
+from bayesdag.scores._neural.network import TrainingRows
 from bayesdag.scores._neural.network_cache import families_of
 from bayesdag.scores.bge import BGe
 from tests.toys import NETWORK_ROWS, SMALL_NETWORKS
@@ -72,6 +78,17 @@ def test_a_family_is_never_charged_more_than_the_prior_odds_for_what_it_contains
     total = SCORE.log_evidence(stats, 2, SETS)
     simple = evidence["line"][:, FunctionClass.LINEAR]
     assert (total >= simple - np.log(2 * len(FunctionClass)) - 1e-6).all()
+
+
+def test_columns_that_determine_one_another_leave_every_regression_finite():
+    """In single precision their Gram matrix may have no factor."""
+    rng = np.random.default_rng(302)
+    a, b = rng.normal(size=(2, NUM_ROWS)).astype(np.float32)
+    nearly = a + 1e-7 * b
+    inputs = np.column_stack([a, nearly, np.maximum(a, 0), np.maximum(nearly, 0)])
+    rows = TrainingRows(np.asfortranarray(inputs * 1e3), a + nearly, np.ones_like(a))
+    network = regress(rows, np.ones(4, np.float32))
+    assert np.isfinite(network.second).all()
 
 
 def test_a_line_uses_the_inputs_and_a_sum_of_curves_their_kinks_too():

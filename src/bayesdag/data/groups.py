@@ -1,10 +1,11 @@
 """Groups of rows that nobody marked: where a table may have been put together from several.
 
-Clusters are found by mixtures of Gaussians, of the values and of their normal scores. Whether
-they are groups in earnest is not decided here: labels cost n times their entropy, and a model
-that is told them has to be better by more than that. Because labels are computed from the rows,
-what they say of the variables together is their entropy at most, so that a model that describes
-the rows well gains nothing.
+Clusters are found by mixtures of Gaussians, of the values and of their normal scores, and each
+row is given to one of them at random, as probably as it belongs there: clusters may overlap.
+Whether they are groups in earnest is not decided here. A model that is told the labels z gives
+log p(x, z) - log q(z | x), which is in expectation a lower bound on its log p(x), and for rows of
+a model without groups at most what that model gives: one that describes the rows well gains
+nothing by them.
 """
 
 from typing import NamedTuple
@@ -28,11 +29,12 @@ class Groups(NamedTuple):
 
     Attributes:
         labels: number of the group of each row.
-        log_probability: of these labels, when nothing is known of the groups but their number.
+        log_odds: log p(z) - log q(z | x) of these labels z: their probability when nothing is
+            known of the groups but their number, against that with which they were drawn.
     """
 
     labels: Int[np.ndarray, " n"]
-    log_probability: float
+    log_odds: float
 
     @property
     def num(self) -> int:
@@ -82,11 +84,16 @@ def _best(x: Float[np.ndarray, "n d"], rng: np.random.Generator) -> Groups | Non
         if _bic(some, finer) <= _bic(some, best):
             break
         best = finer
-    labels = np.unique(_log_densities(x, best).argmax(axis=1), return_inverse=True)[1]
+    log_joint = _log_densities(x, best)
+    log_belonging = log_joint - np.asarray(logsumexp(log_joint, axis=1))[:, None]
+    drawn = (rng.random((len(x), 1)) > np.exp(log_belonging).cumsum(axis=1)).sum(axis=1)
+    drawn = np.minimum(drawn, len(best.means) - 1)  # sums may round to less than 1
+    labels = np.unique(drawn, return_inverse=True)[1]
     counts = np.bincount(labels)
     if len(counts) < 2 or counts.min() < FEWEST_IN_GROUP:
         return None
-    return Groups(labels, _log_probability(counts))
+    log_drawn = float(np.take_along_axis(log_belonging, drawn[:, None], axis=1).sum())
+    return Groups(labels, _log_probability(counts) - log_drawn)
 
 
 def _log_probability(counts: Int[np.ndarray, " k"]) -> float:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float, Int, Int8
 
 from bayesdag.data import Dataset
 from bayesdag.data.groups import Groups, candidates
@@ -79,7 +79,7 @@ def _tried(
     data = _divided(given.data, groups)
     knowledge = given.knowledge.with_contexts(data.names)
     divided = Given(data, knowledge, strategies.prepare(score, data, recorder))
-    gain = _gains(score, divided, graph, recorder).sum() + groups.log_probability
+    gain = _gains(score, divided, graph, recorder).sum() + groups.log_odds
     return SuggestedGroups(divided, recorder, float(gain), np.bincount(groups.labels))
 
 
@@ -93,7 +93,10 @@ def _divided(data: Dataset, groups: Groups) -> Dataset:
 
 
 def _gains(score: Score, given: Given, graph: Graph, recorder: Recorder) -> Float[np.ndarray, " d"]:
-    """Log evidence that each node gains by knowing its group; 0 where it does without."""
+    """Log evidence that each node gains by knowing its group; 0 where it does without.
+
+    Parents that only stood for the groups are given up: what they cost is gained, too.
+    """
     d, whole = len(graph), len(given.data.names)
     without = np.zeros((whole, whole), dtype=np.int8)
     without[:d, :d] = graph
@@ -102,4 +105,21 @@ def _gains(score: Score, given: Given, graph: Graph, recorder: Recorder) -> Floa
     first = noise_averaging.noise_models(score, given.data.num_rows)[0].score
     scores = strategies.strategy_for(first, given.stats, given.knowledge, recorder).scores
     unaware, aware = scores.of_graphs(np.stack([without, knowing]))[:, :d]
+    while (smaller := _without_one_parent(knowing, d)).size:
+        values = scores.of_graphs(smaller)[:, :d]
+        best, nodes = values.argmax(axis=0), np.arange(d)
+        better = values[best, nodes] > aware
+        if not better.any():
+            break
+        aware = np.maximum(aware, values.max(axis=0))
+        knowing[:, nodes[better]] = smaller[best[better], :, nodes[better]].T
     return np.maximum(aware - unaware, 0.0)
+
+
+def _without_one_parent(graph: Graph, d: int) -> Int8[np.ndarray, "k m m"]:
+    """Graphs of which the k-th lacks the k-th parent of each node, contexts apart; all of them."""
+    number = graph[:d].cumsum(axis=0) * graph[:d]  # of each parent among those of its node
+    smaller = np.repeat(graph[None], number.max(initial=0), axis=0)
+    for k, one in enumerate(smaller, start=1):
+        one[:d][number == k] = 0
+    return smaller

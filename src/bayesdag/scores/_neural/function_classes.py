@@ -66,19 +66,22 @@ def regress(rows: TrainingRows, used: Float[Array, " q"]) -> Network:
     read = functions.features(network, rows.inputs)
     count = xp.maximum(rows.weight.sum(), 1.0)
 
-    def solved(residual: Array, weight: Array) -> Array:
+    def solved(second: Array, residual: Array, weight: Array) -> Array:
         mean_square = (rows.weight * residual**2).sum() / count
         prior = xp.maximum(mean_square, _LEAST_VARIANCE) * precision
         matrix = dot((read * weight[:, None]).T, read) + diagonal_of(prior)
-        return solve(matrix, dot(read.T, weight * rows.target))
+        better = solve(matrix, dot(read.T, weight * rows.target))
+        # Where columns nearly determine one another, rounding may leave no solution.
+        return xp.where(xp.isfinite(better).all(), better, second)
 
     def robust(second: Array, _: Any) -> Array:
         residual = rows.target - dot(read, second)
         shape = noise_shape.fit_symmetric(residual, rows.weight)
-        return solved(residual, rows.weight * noise_shape.tail_weights(residual, shape))
+        weight = rows.weight * noise_shape.tail_weights(residual, shape)
+        return solved(second, residual, weight)
 
     second = network.second
     for _ in range(_PLAIN_STEPS):
-        second = solved(rows.target - dot(read, second), rows.weight)
+        second = solved(second, rows.target - dot(read, second), rows.weight)
     second = repeat(read, _ROBUST_STEPS, robust, second)
     return network._replace(second=second)
