@@ -524,23 +524,6 @@ def test_noise_hypotheses_learn_from_the_same_networks_and_differ_in_the_noise_o
     assert abs(others[1] - first) < 20  # and a skew is not needed
 
 
-def test_misfit_lowers_the_number_of_rows_that_are_trusted():
-    score = NeuralScore()
-    assert score.coarsened(0.0, 1.0, 100) == score
-    assert score.coarsened(0.01, 1.0, 100).trusted_rows < score.trusted_rows / 5
-    assert score.coarsened(0.05, 1.0, 100) == score.coarsened(5.0, 1.0, 100)
-
-
-def test_rows_that_repeat_one_another_lower_the_power_by_as_much():
-    def power(score):
-        return 1 / (1 + 100 / score.trusted_rows)
-
-    score = NeuralScore()
-    assert power(score.coarsened(0.01, 3.0, 100)) == pytest.approx(
-        power(score.coarsened(0.01, 1.0, 100)) / 3
-    )
-
-
 @pytest.mark.slow
 def test_evidence_does_not_depend_on_how_many_processes_compute_it(monkeypatch):
     nodes, parents = np.array([3, 3, 3, 2]), np.concatenate([sets("", "a", "ab"), sets("ab")])

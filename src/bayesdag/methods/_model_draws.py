@@ -15,11 +15,19 @@ from bayesdag.types import Params, PlainData
 
 
 class Given(NamedTuple):
-    """What all noise models are fitted to; `stats` are those of the score."""
+    """What all noise models are fitted to.
+
+    Attributes:
+        data: the rows.
+        knowledge: about edges.
+        stats: of the rows, for the score.
+        power: to which the evidence is raised, where the rows contradict the model or one another.
+    """
 
     data: Dataset
     knowledge: Constraints
     stats: Any
+    power: float = 1.0
 
 
 class ModelDraws(NamedTuple):

@@ -57,7 +57,7 @@ class Auto:
     num_fits: int = 1
     max_curved_on_gpu: int = 100
     num_samples: int | None = None
-    exact: Exact = Exact()
+    exact: Exact = Exact(coarsened=True)
     collapsed: Collapsed = Collapsed()
     curved: Collapsed = Collapsed.PRESETS["neural"]
     additive: Collapsed = Collapsed.PRESETS["additive"]

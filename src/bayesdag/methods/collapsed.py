@@ -27,7 +27,7 @@ from bayesdag.orders.pipeline import Effort, Sampled
 from bayesdag.orders.prior import Components
 from bayesdag.orders.search import Found
 from bayesdag.orders.strategies import SearchStrategy
-from bayesdag.posterior import Posterior
+from bayesdag.posterior import Posterior, coarsening
 from bayesdag.random import generator, split
 from bayesdag.runs import loop
 from bayesdag.runs.checkpoint import recorder_of
@@ -39,7 +39,6 @@ from bayesdag.scores.bge import BGe
 from bayesdag.scores.neural import NeuralScore
 from bayesdag.types import (
     Array,
-    Coarsened,
     Duration,
     ExactDependence,
     ExpensiveScore,
@@ -99,6 +98,8 @@ class Collapsed:
         max_candidates: possible parents of a node in the tables, at most; fewer where many
             variables share them, and seven where a score is expensive.
         max_rounds: times that the tables may be widened.
+        coarsened: whether evidence counts less where a check finds that the rows contradict the
+            model or one another.
     """
 
     supported_constraints = frozenset({"required", "forbidden", "beliefs", "environments"})
@@ -119,6 +120,7 @@ class Collapsed:
     num_starts: int = 14
     max_candidates: int = 14
     max_rounds: int = 4
+    coarsened: bool = True
 
     def __post_init__(self) -> None:
         counts = ("num_chains", "num_samples", "thinning", "num_temperatures", "num_starts")
@@ -174,56 +176,43 @@ class Collapsed:
         stats = strategies.prepare(self.score, data, recorder)
         given = Given(data, knowledge, stats)
         parts = self._draw_all(key, given, recorder)
-        meant, parts = self._coarsened(key, given, parts, recorder)
-        return meant._hedged(key, given, parts, recorder, self.score)
+        given, parts = self._coarsened(key, given, parts, recorder)
+        return self._hedged(key, given, parts, recorder)
 
     def _coarsened(
         self, key: Key, given: Given, parts: list[ModelDraws], recorder: Recorder
-    ) -> tuple["Collapsed", list[ModelDraws]]:
+    ) -> tuple[Given, list[ModelDraws]]:
         """Draws with evidence that counts less, where the rows contradict the model."""
-        if not isinstance(self.score, Coarsened):
-            return self, parts
+        if not self.coarsened:
+            return given, parts
         check = self._posterior(given.data, parts).check(given.data)
-        if not (check.misfit or check.repeats):
-            return self, parts
-        repetition = check.repetition if check.repeats else 1.0
-        score = self.score.coarsened(check.misfit or 0.0, repetition, given.data.num_rows)
-        meant = replace(self, score=score)
-        again = meant._draw_all(key, given, recorder.child("coarsened"), parts[0].found)
-        reasons = (
-            f"they contradict the model by {check.misfit:.2g} nats each and variable"
-            * bool(check.misfit),
-            f"{check.repetition:.1f} of them are worth one independent row" * check.repeats,
-        )
-        note = (
-            f"the rows count {again[0].power:.2g} of what they say: "
-            f"{' and '.join(filter(None, reasons))}"
-        )
-        return meant, [part._replace(notes=[note, *part.notes]) for part in again]
+        power = coarsening.power(check)
+        if power == 1:
+            return given, parts
+        given = given._replace(power=power)
+        again = self._draw_all(key, given, recorder.child("coarsened"), parts[0].found)
+        note = coarsening.in_words(check, again[0].power)
+        return given, [part._replace(notes=[note, *part.notes]) for part in again]
 
     def _hedged(
-        self,
-        key: Key,
-        given: Given,
-        parts: list[ModelDraws],
-        recorder: Recorder,
-        score: Score,
+        self, key: Key, given: Given, parts: list[ModelDraws], recorder: Recorder
     ) -> Posterior:
         """Every other draw allows for groups of rows that nobody marked, where rows suggest them.
 
-        Args:
-            score: with all of the evidence: the judge of whether there are groups.
+        All of the evidence judges whether there are groups.
         """
         best = max(parts, key=lambda part: part.log_joint.max())
         graph = best.drawn.graphs[best.log_joint.argmax()].astype(np.int8)
         num_left = self.num_samples - sum(part.num_thinned for part in parts)
         found = None
         if num_left >= len(parts):
-            found = _groups.suggested(score, given, graph, recorder, generator(key))
+            whole = given._replace(power=1.0)
+            found = _groups.suggested(self.score, whole, graph, recorder, generator(key))
         if found is None:
             return self._posterior(given.data, parts)
         fewer = replace(self, num_samples=num_left)
-        divided = fewer._draw_all(key, found.given, found.recorder)
+        in_groups = found.given._replace(power=given.power)
+        divided = fewer._draw_all(key, in_groups, found.recorder)
         kept = [part.thinned(self.num_chains) for part in parts]
         parts = [*kept, *(self._undivided(key, given, part) for part in divided)]
         parts = [part._replace(notes=[found.words, *part.notes]) for part in parts]
@@ -236,8 +225,7 @@ class Collapsed:
         graphs = part.drawn.graphs[:, :d, :d]
         key_functions = split(key, 3)[2]
         params = score.draw(key_functions, given.stats, graphs.astype(np.int8))
-        recorder = recorder_of(None)
-        scores = strategies.strategy_for(score, given.stats, given.knowledge, recorder).scores
+        scores = self._strategy(score, given, recorder_of(None)).scores
         prior = self._components(given.knowledge.contexts)
         log_joint = scores.of_graphs(graphs).sum(axis=1) + prior.log_prob(graphs)
         drawn = part.drawn._replace(graphs=graphs)
@@ -271,10 +259,15 @@ class Collapsed:
         for number, (own, model) in enumerate(zip(keys, models, strict=True), start=1):
             scope = recorder if len(models) == 1 else recorder.child(f"noise model {number}")
             method = replace(self, score=model.score, num_samples=model.num_samples)
-            strategy = strategies.strategy_for(model.score, given.stats, given.knowledge, scope)
+            strategy = self._strategy(model.score, given, scope)
             start = parts[0].found if parts else known
             parts.append(method._draw(own, given.data, model, strategy, start))
         return parts
+
+    @staticmethod
+    def _strategy(score: Score, given: Given, recorder: Recorder) -> SearchStrategy:
+        """How a score is searched, with as much of its evidence as counts."""
+        return strategies.strategy_for(score, given.stats, given.knowledge, recorder, given.power)
 
     def _draw(
         self,

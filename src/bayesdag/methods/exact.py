@@ -6,7 +6,7 @@ no Monte-Carlo error, and draws of graphs and functions are independent.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any, NamedTuple
 
@@ -22,7 +22,7 @@ from bayesdag.graphs import iterate_dags, num_linear_extensions_each
 from bayesdag.graphs.bitsets import members
 from bayesdag.knowledge import Constraints
 from bayesdag.model.priors.density import DensityGrid
-from bayesdag.posterior import Posterior
+from bayesdag.posterior import Posterior, coarsening
 from bayesdag.random import generator, split
 from bayesdag.runs.trees import map_leaves
 from bayesdag.scores import in_words
@@ -75,6 +75,8 @@ class Exact:
         max_variables: refuse more. 15 take seconds when order-modular and minutes when not;
             each further variable doubles the score table and makes the work two or four
             times as much.
+        coarsened: whether evidence counts less where a check finds that the rows contradict the
+            model or one another. False: the exact posterior of the model, right or wrong.
     """
 
     supported_constraints = frozenset({"required", "forbidden", "beliefs", "environments"})
@@ -86,6 +88,7 @@ class Exact:
     order_modular: bool = True
     num_samples: int = 1000
     max_variables: int = 15
+    coarsened: bool = False
 
     def __post_init__(self) -> None:
         if self.num_samples < 1:
@@ -116,9 +119,24 @@ class Exact:
         """Exact marginals, and independent joint draws of graphs and functions."""
         del monitor  # nothing to resume: a second run takes as long as the first
         self._refuse_too_many(data.num_variables)
-        key_graphs, key_functions = split(key)
         stats = self.score.prepare(data)
-        tables = score_tables(self.score, stats, knowledge)
+        found = self._posterior(key, data, knowledge, stats)
+        if not self.coarsened:
+            return found
+        check = found.check(data)
+        power = coarsening.power(check)
+        if power == 1:
+            return found
+        again = self._posterior(key, data, knowledge, stats, power)
+        notes = [coarsening.in_words(check, power), *again.provenance["notes"]]
+        return replace(again, provenance={**again.provenance, "notes": notes})
+
+    def _posterior(
+        self, key: Key, data: Dataset, knowledge: Constraints, stats: Any, power: float = 1.0
+    ) -> Posterior:
+        """The posterior with the evidence raised to a power."""
+        key_graphs, key_functions = split(key)
+        tables = score_tables(self.score, stats, knowledge, power)
         mixture = self._mixture(tables, knowledge.contexts)
         graphs = self._draw(generator(key_graphs), mixture)
         log_joint = self._log_prior(graphs, knowledge.num_contexts) + _log_weights(tables, graphs)
@@ -130,7 +148,7 @@ class Exact:
             data,
             log_joint=log_joint[None],
             marginals=self._marginals(mixture, knowledge),
-            provenance=self._words(data),
+            provenance=self._words(data, power),
         )
 
     def log_posterior_of_all_dags(
@@ -246,7 +264,7 @@ class Exact:
                 f"long as 15 variables, which take {unit})"
             )
 
-    def _words(self, data: Dataset) -> PlainData:
+    def _words(self, data: Dataset, power: float) -> PlainData:
         scm = self.score.scm(data)
         reading = (
             "order-modular (a graph counts once for each of its orders)"
@@ -258,7 +276,7 @@ class Exact:
             "model": f"{type(scm.mechanism).__name__} functions, {type(scm.noise).__name__} "
             f"noise, integrated out ({in_words(self.score)})",
             "prior": f"{reading}: {self.prior.describe()}",
-            "temperature": 1.0,
+            "temperature": 1 / power,
             "independent": True,
             "notes": [f"{exact} probabilities are exact, and the draws are independent"],
         }
@@ -272,8 +290,8 @@ def _average(mixture: Mixture, question: Callable[[Any], np.ndarray]) -> np.ndar
     return np.clip(reduce(np.add, found), 0, 1)
 
 
-def score_tables(score: Score, stats: Any, knowledge: Constraints) -> Tables:
-    """Log evidence and knowledge about edges for every node with every set of parents.
+def score_tables(score: Score, stats: Any, knowledge: Constraints, power: float = 1.0) -> Tables:
+    """Log evidence raised to a power, and knowledge: for every node with every set of parents.
 
     Sets that break the knowledge are -inf and never handed to the score.
     """
@@ -285,7 +303,7 @@ def score_tables(score: Score, stats: Any, knowledge: Constraints) -> Tables:
         log_prior = knowledge.log_prior(node, sets[own])
         allowed = own[log_prior > -np.inf]
         evidence = score.log_evidence(stats, node, sets[allowed])
-        tables[node, allowed] = log_prior[log_prior > -np.inf] + evidence
+        tables[node, allowed] = log_prior[log_prior > -np.inf] + power * evidence
     return tables
 
 

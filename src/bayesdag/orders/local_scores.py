@@ -76,7 +76,7 @@ class FamilyScores(Protocol):
 
     @property
     def power(self) -> float:
-        """To which the score raises the evidence."""
+        """To which the evidence is raised."""
         ...
 
     @property
@@ -120,13 +120,18 @@ class LocalScores:
 
     Every pair is handed to the score at most once, those of large tables aside. Sets that break
     the knowledge are never handed over: they are -inf.
+
+    Args:
+        power: to which the evidence is raised.
     """
 
-    power = 1.0
     stable = True
 
-    def __init__(self, score: Evidence, stats: Any, knowledge: Constraints) -> None:
+    def __init__(
+        self, score: Evidence, stats: Any, knowledge: Constraints, power: float = 1.0
+    ) -> None:
         self._score, self.stats, self.knowledge = score, stats, knowledge
+        self.power = power
         self._shortcut = score if isinstance(score, EvidenceOfAdditions) else None
         self.num_variables = len(knowledge.names)
         self._known: list[dict[bytes, float]] = [{} for _ in knowledge.names]
@@ -170,7 +175,7 @@ class LocalScores:
             return self.of_node(node, flat).reshape(parents.shape[:2])
         self._num_uncached += len(flat)
         values = score.log_evidence_of_subsets(self.stats, node, parents[:, 0], candidates)
-        return values + log_prior.reshape(values.shape)
+        return self.power * values + log_prior.reshape(values.shape)
 
     def additions(
         self, nodes: Int[np.ndarray, " b"], parents: Bool[np.ndarray, "b d"]
@@ -180,7 +185,8 @@ class LocalScores:
         if self._shortcut is None:
             return _one_by_one(self, nodes, parents, possible)
         values = self._shortcut.log_evidence_of_additions(self.stats, nodes, parents)
-        values = values + (parents * self.knowledge.log_odds.T[nodes]).sum(axis=1)[:, None]
+        before = (parents * self.knowledge.log_odds.T[nodes]).sum(axis=1)
+        values = self.power * values + before[:, None]
         values += self.knowledge.log_odds.T[nodes]
         return np.where(possible, values, -np.inf)
 
@@ -202,7 +208,8 @@ class LocalScores:
         result = self.knowledge.log_prior(node, parents)
         allowed = np.isfinite(result)
         if allowed.any():
-            result[allowed] += self._score.log_evidence(self.stats, node, parents[allowed])
+            evidence = self._score.log_evidence(self.stats, node, parents[allowed])
+            result[allowed] += self.power * evidence
         return result
 
 
@@ -213,15 +220,21 @@ class BatchedScores:
 
     Args:
         recorder: hears how many families have been trained.
+        power: to which the evidence is raised, besides what the score does itself.
     """
 
     stable = False
 
     def __init__(
-        self, score: ExpensiveScore, stats: Any, knowledge: Constraints, recorder: Recorder
+        self,
+        score: ExpensiveScore,
+        stats: Any,
+        knowledge: Constraints,
+        recorder: Recorder,
+        power: float = 1.0,
     ) -> None:
         self._score, self.stats, self.knowledge = score, stats, knowledge
-        self._recorder = recorder
+        self._recorder, self._power = recorder, power
         self.num_variables = len(knowledge.names)
         self._asked: set[tuple[int, bytes]] = set()
 
@@ -232,8 +245,8 @@ class BatchedScores:
 
     @property
     def power(self) -> float:
-        """To which the score raises the evidence."""
-        return self._score.power(self.stats)
+        """To which the evidence is raised in all."""
+        return self._power * self._score.power(self.stats)
 
     def __call__(
         self, nodes: Int[np.ndarray, " m"], parents: ParentSets
@@ -243,9 +256,10 @@ class BatchedScores:
         self._asked.update(zip(nodes.tolist(), _keys(parents), strict=True))
         allowed = np.isfinite(result)
         if allowed.any():
-            result[allowed] += self._score.log_evidence_of_families(
+            evidence = self._score.log_evidence_of_families(
                 self.stats, nodes[allowed], parents[allowed]
             )
+            result[allowed] += self._power * evidence
         self._recorder.report(f"search: functions learned for {self.num_computed} sets of parents")
         return result
 
@@ -272,7 +286,7 @@ class BatchedScores:
 
     def surrogate(self) -> LocalScores:
         """Scores that cost little and show where an expensive search should begin."""
-        return LocalScores(*self._score.surrogate(self.stats), self.knowledge)
+        return LocalScores(*self._score.surrogate(self.stats), self.knowledge, self._power)
 
     def queue_retraining(
         self, nodes: Int[np.ndarray, " b"], parents: Bool[np.ndarray, "b d"]

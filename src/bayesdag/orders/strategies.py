@@ -96,12 +96,16 @@ def prepare(score: Score | ExpensiveScore, data: Dataset, recorder: Recorder) ->
 
 
 def strategy_for(
-    score: Score | ExpensiveScore, stats: Any, knowledge: Constraints, recorder: Recorder
+    score: Score | ExpensiveScore,
+    stats: Any,
+    knowledge: Constraints,
+    recorder: Recorder,
+    power: float = 1.0,
 ) -> SearchStrategy:
-    """The strategy that suits the cost of a score."""
+    """The strategy that suits the cost of a score, whose evidence is raised to a power."""
     if isinstance(score, ExpensiveScore):
-        return ExpensiveSearch(BatchedScores(score, stats, knowledge, recorder), recorder)
-    return CheapSearch(LocalScores(score, stats, knowledge), recorder)
+        return ExpensiveSearch(BatchedScores(score, stats, knowledge, recorder, power), recorder)
+    return CheapSearch(LocalScores(score, stats, knowledge, power), recorder)
 
 
 @dataclass(frozen=True)

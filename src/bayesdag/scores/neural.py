@@ -65,11 +65,6 @@ else:
     TrainingPlan = ForwardRef(f"{_ROOM}.training.TrainingPlan")
     Family = tuple[int, int]
 
-# Nats per row that the model misses, after which that row's worth of others is doubted: by
-# exact sums in small worlds, see `coarsened`. More than the second number says no more.
-_MISFIT_OF_A_ROW = 10.0
-_MOST_MISFIT = 0.05
-
 
 @dataclass(frozen=True, eq=False)
 class NeuralStats:
@@ -161,16 +156,6 @@ class NeuralScore:
             )
             for heteroscedastic, skewed in dict.fromkeys(assumptions)
         )
-
-    def coarsened(self, misfit: float, repetition: float, num_rows: int) -> "NeuralScore":
-        """The score that trusts fewer rows, because they contradict its model or one another.
-
-        All nodes alike: evidence of one node that counts less than that of another turns the
-        edges between them around.
-        """
-        doubt = 1 / self.trusted_rows + min(misfit, _MOST_MISFIT) / _MISFIT_OF_A_ROW
-        doubt = repetition * doubt + (repetition - 1) / num_rows
-        return replace(self, trusted_rows=1 / doubt)
 
     def describe_noise(self) -> str:
         """What is assumed of the noise, in words."""

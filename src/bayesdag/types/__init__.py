@@ -41,13 +41,12 @@ from bayesdag.types.model import (
     StructurePrior,
 )
 from bayesdag.types.monitors import Announcer, Monitor, Recorder, StatusReporter
-from bayesdag.types.scores import Coarsened, ExpensiveScore, NoiseAveraged, Score, WeighsFunctions
+from bayesdag.types.scores import ExpensiveScore, NoiseAveraged, Score, WeighsFunctions
 from bayesdag.types.sgmcmc import Edges, Relaxation, Sampler
 
 __all__ = [
     "Announcer",
     "Array",
-    "Coarsened",
     "Components",
     "DiscreteNodes",
     "Draws",

@@ -100,17 +100,3 @@ class WeighsFunctions(Protocol):
     ) -> dict[str, Float[np.ndarray, " d"]]:
         """By class in words: its probability for every variable, averaged over graphs."""
         ...
-
-
-@runtime_checkable
-class Coarsened(Protocol):
-    """A score whose evidence can be trusted less where the rows contradict its model."""
-
-    def coarsened(self, misfit: float, repetition: float, num_rows: int) -> Score:
-        """The score for data with this misfit, in nats per row and variable.
-
-        Args:
-            repetition: rows that say as much as one independent row.
-            num_rows: number of the rows.
-        """
-        ...
