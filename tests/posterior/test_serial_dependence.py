@@ -25,7 +25,7 @@ def in_time(memory: float, seed: int = 0):
 
 
 def factor(rows):
-    return rows_per_independent_row(norm.cdf(rows)[None], EVERYWHERE)
+    return rows_per_independent_row(norm.cdf(rows)[None], EVERYWHERE, rows)
 
 
 @pytest.mark.parametrize("memory", [0.5, 0.8])
@@ -43,6 +43,14 @@ def test_one_series_among_independent_columns_repeats_nothing():
     rows = in_time(0.0)
     rows[:, 0] = in_time(0.95)[:, 0]
     assert factor(rows) < MATTERS
+
+
+def test_trends_that_explain_one_another_are_worth_few_rows():
+    """Their residuals keep little of the memory that made them look dependent."""
+    walks = np.cumsum(np.random.default_rng(3).normal(size=(NUM_ROWS, 3)), axis=0)
+    residuals = in_time(0.6)
+    assert factor(residuals) < 2.5
+    assert rows_per_independent_row(norm.cdf(residuals)[None], EVERYWHERE, walks) > 3.5
 
 
 def test_a_fit_says_when_rows_repeat_and_not_when_the_table_is_sorted():

@@ -94,12 +94,14 @@ def _repetition(
         return 1.0
     if len(rows) == data.num_rows:
         in_order = np.argsort(rows)
-        return serial_dependence.rows_per_independent_row(u[:, in_order], data.observed)
+        return serial_dependence.rows_per_independent_row(
+            u[:, in_order], data.observed, data.scaled
+        )
     few = slice(0, NUM_DRAWS[0])
     block = data.scaled[: len(rows)]
     own = _uniforms(model, map_leaves(lambda leaf: leaf[few], params), graphs[few], block)
     own[:, :, data.contexts] = 0.5
-    return serial_dependence.rows_per_independent_row(own, data.observed[: len(rows)])
+    return serial_dependence.rows_per_independent_row(own, data.observed[: len(rows)], block)
 
 
 def _noise_hypotheses(params: Params) -> list[Int[np.ndarray, " k"]]:

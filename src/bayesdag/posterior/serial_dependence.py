@@ -1,11 +1,13 @@
 """Rows that resemble their neighbours: how many of them say as much as one independent row.
 
-Rows in time, or from one plate after the other, repeat one another. The evidence for a
-dependence between two variables is then that of fewer rows: with autocorrelations ρ of their
-residuals, n rows are worth n / (1 + 2 Σ_k ρ_i(k) ρ_j(k)) (Bartlett, 1935). Residuals of a fitted
-model count, not values: what follows from the variable that a table is sorted by follows it, but
-its noise does not. A table that is sorted by a variable says nothing of time: it is not judged,
-unless that variable is called a date.
+Rows in time, or from one plate after the other, repeat one another. The evidence that a variable
+acts on another is then that of fewer rows: with autocorrelations ρ of the cause and of what is
+left of the effect, n rows are worth n / (1 + 2 Σ_k ρ_i(k) ρ_j(k)) (Bartlett, 1935; it is the
+variance of a regression coefficient whose errors are correlated). Of the effect its residuals
+count, not its values: what follows from the variable that a table is sorted by follows it, but
+its noise does not. Of the cause its values count: two trends explain one another so well that
+little memory is left in the residuals. A table that is sorted by a variable says nothing of time:
+it is not judged, unless that variable is called a date.
 """
 
 from collections.abc import Sequence
@@ -24,27 +26,38 @@ _LAGS_OF_ROWS = 0.1  # the fraction of the rows over which a residual is followe
 
 
 def rows_per_independent_row(
-    u: Float[np.ndarray, "s n d"], observed: Bool[np.ndarray, "n d"]
+    u: Float[np.ndarray, "s n d"],
+    observed: Bool[np.ndarray, "n d"],
+    values: Float[np.ndarray, "n d"],
 ) -> float:
     """Bartlett's factor, averaged over pairs of variables and over draws; at least 1.
 
     Args:
         u: probability integral transforms of the residuals, rows in the order of the table.
         observed: where nature chose the value; the others have no residual.
+        values: of the columns, in any units.
     """
     _, n, d = u.shape
     if d < 2 or n < 3:
         return 1.0
-    z = np.where(observed, special.ndtri(u), 0.0)
+    left = _autocorrelation(np.where(observed, special.ndtri(u), 0.0), observed)
+    causes = _autocorrelation(values[None], np.ones_like(observed))
+    products = causes.T @ left
+    pairs = products[~np.eye(d, dtype=bool)]
+    return float(max(1 + 2 * pairs.mean(), 1.0))
+
+
+def _autocorrelation(
+    z: Float[np.ndarray, "s n d"], observed: Bool[np.ndarray, "n d"]
+) -> Float[np.ndarray, "lag d"]:
+    """From lag 1 on, averaged over draws; what was not observed counts as the mean."""
+    n = z.shape[1]
     z = np.where(observed, z - z.mean(axis=1, keepdims=True), 0.0)
     size = 1 << (2 * n - 1).bit_length()
     power = np.abs(np.fft.rfft(z, size, axis=1)) ** 2
     covariance = np.fft.irfft(power, size, axis=1)[:, : _lags(n) + 1]
     variance = np.maximum(covariance[:, :1], 1e-12)
-    rho = (covariance[:, 1:] / variance).mean(axis=0)
-    products = rho.T @ rho
-    pairs = products[np.triu_indices(d, 1)]
-    return float(max(1 + 2 * pairs.mean(), 1.0))
+    return (covariance[:, 1:] / variance).mean(axis=0)
 
 
 def is_sorted(values: Float[np.ndarray, "n d"]) -> bool:
