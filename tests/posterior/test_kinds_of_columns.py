@@ -169,16 +169,10 @@ def test_the_check_of_the_model_takes_every_kind(posterior):
 def test_columns_that_have_nothing_to_do_with_one_another_pass_the_check():
     """Residuals of levels are drawn within intervals: independently for every column."""
     rng = np.random.default_rng(3)
-    rows = pd.DataFrame(
-        {
-            "coin": rng.choice(["heads", "tails"], 400, p=[0.3, 0.7]),
-            "die": rng.choice(["one", "two", "three"], 400),
-            "calls": rng.poisson(2.0, 400),
-            "size": rng.normal(size=400),
-        }
-    )
-    method = Exact(score=MixedScore(networks=False), num_samples=16)
-    found = bayesdag.fit(rows, method, kinds={"calls": "count"}, progress=False).check(rows)
+    coins = {f"coin {k}": rng.choice(["heads", "tails"], 400, p=[0.15, 0.85]) for k in range(6)}
+    rows = pd.DataFrame(coins)
+    method = Exact(score=MixedScore(), num_samples=16)
+    found = bayesdag.fit(rows, method, progress=False).check(rows)
     assert found.warnings == []
     assert all(one.dependence < 0.01 for one in found.variables)
 
