@@ -317,12 +317,20 @@ def test_accelerated_cells_queue_for_their_processes_which_then_help_the_others(
     assert left == ["1 cells want an accelerator: no process takes them (--gpu-jobs)"]
 
 
-def test_methods_that_train_networks_count_as_accelerated():
+def test_methods_that_gain_by_an_accelerator_are_known():
     assert FitRunner("bayesdag").accelerated
     assert FitRunner("dds").accelerated
+    assert FitRunner("dibs").accelerated  # thousands of graphs per step, without a network, too
     assert not FitRunner("collapsed").accelerated
     assert not FitRunner("cam").accelerated
     assert not FitRunner("not yet there").accelerated
+
+
+@pytest.mark.parametrize("size", ["quick", "paper"])
+def test_memory_in_tables_is_that_of_one_fit(size):
+    parts = {part.name: part for part in load_suite("rivals", size).parts}
+    assert parts["device"].fresh
+    assert parts["cores"].fresh
 
 
 def test_a_cell_that_takes_too_much_memory_is_stopped_and_recorded(tmp_path):

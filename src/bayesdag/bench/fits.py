@@ -24,8 +24,11 @@ from bayesdag.posterior import Posterior
 from bayesdag.sgmcmc.engine import Engine
 from bayesdag.types import Method, Monitor
 
-# Plug-ins that are, or that train, neural networks.
-NETWORKS = ("scores/neural", "mechanisms/neural", "mechanisms/mlp", "methods/bcd")
+# Plug-ins that gain by an accelerator: neural networks, what trains them, particles of graphs.
+ACCELERATED = (
+    *("scores/neural", "mechanisms/neural", "mechanisms/mlp"),
+    *("methods/bcd", "methods/dibs"),
+)
 
 
 @dataclass(frozen=True)
@@ -62,9 +65,9 @@ class FitRunner:
 
     @property
     def accelerated(self) -> bool:
-        """Whether the method trains networks."""
+        """Whether the method trains networks, or moves many graphs at once."""
         said = str(plugins.configuration(self.built())) if self.exists else ""
-        return any(f"'{name}'" in said for name in NETWORKS)
+        return any(f"'{name}'" in said for name in ACCELERATED)
 
     def built(self) -> Method:
         """The method object."""
