@@ -1,6 +1,8 @@
 """The runner: resumes, gives up in time, and keeps what failed."""
 
 import os
+import subprocess
+import sys
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -324,6 +326,29 @@ def test_methods_that_gain_by_an_accelerator_are_known():
     assert not FitRunner("collapsed").accelerated
     assert not FitRunner("cam").accelerated
     assert not FitRunner("not yet there").accelerated
+
+
+# JAX reserves most of an accelerator's memory for the first process that asks for a device.
+PLANNING = """
+from bayesdag.bench import Processes, load_suite
+from bayesdag.bench.planning import Task
+from bayesdag.bench.running import _settings
+from bayesdag.bench.suite import suite_names
+for suite in map(load_suite, suite_names()):
+    parts = {name: part for part in suite.parts for name in part.runners}
+    for name, part in parts.items():
+        runner = part.runners[name]
+        runner.together, runner.lacking(), _settings(runner)
+        Processes(gpu=1, cpu=1).place(Task(None, part, name, runner, []))
+"""
+
+
+def test_the_runner_leaves_devices_to_the_processes_that_measure():
+    asked = os.environ | {"JAX_PLATFORMS": "nowhere"}
+    done = subprocess.run(
+        [sys.executable, "-c", PLANNING], env=asked, capture_output=True, text=True, timeout=600
+    )
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize("size", ["quick", "paper"])
