@@ -30,7 +30,6 @@ from bayesdag.bench.planning import Task, plan, select
 from bayesdag.bench.suite import BASELINES, Trial, describe_suites, suite_names
 from bayesdag.bench.tables import page
 from bayesdag.bench.worker import Outcome, Worker
-from bayesdag.datasets.synthetic import Synthetic
 from bayesdag.errors import InputError
 
 JUDGED = (
@@ -200,15 +199,9 @@ def test_an_error_of_ours_ends_all_workers(instant, tmp_path):
         )
 
 
-def test_a_method_that_is_yet_to_come_is_a_recorded_failure(tmp_path):
-    store = Store(tmp_path)
-    trial = Trial({"d": 5}, 1, Synthetic(num_variables=5, num_train=50, num_test=0))
-    missing = Suite("A title", "", (Part("only", (trial,), {"later": FitRunner("later")}),))
-    run_suite(missing, store)
-    (cell,) = store.read()
-    assert cell.status == "failed"
-    assert "no method is called 'later'; there are: auto" in cell.error
-    assert cell.stamp["settings"] == {"method": {"plugin": "methods/later"}}
+def test_a_suite_cannot_name_a_method_that_is_not_there():
+    with pytest.raises(InputError, match="no method is called 'later'; there are: auto"):
+        FitRunner("later")
 
 
 def test_baselines_stay_whatever_methods_are_asked_for():
@@ -325,7 +318,6 @@ def test_methods_that_gain_by_an_accelerator_are_known():
     assert FitRunner("dibs").accelerated  # thousands of graphs per step, without a network, too
     assert not FitRunner("collapsed").accelerated
     assert not FitRunner("cam").accelerated
-    assert not FitRunner("not yet there").accelerated
 
 
 # JAX reserves most of an accelerator's memory for the first process that asks for a device.

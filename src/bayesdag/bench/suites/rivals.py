@@ -54,7 +54,6 @@ COLUMNS = {
     "AUPRC": "auprc .3f",
     "edges": "expected_num_edges .1f",
     "wall s": "seconds .1f",
-    "GB": "memory_gb .2f",
 }
 
 
