@@ -293,8 +293,6 @@ def _settings(runner: Runner) -> PlainData:
     """All settings, with those of a method that is given by its name."""
     if not isinstance(runner, FitRunner):
         return asdict(runner)  # pyright: ignore[reportArgumentType]
-    if not runner.exists:
-        return {"method": {"plugin": f"methods/{runner.method}"}}
     options = {"from_truth": runner.from_truth, "by_epoch": runner.by_epoch}
     chosen = {name: value for name, value in options.items() if value}
     return {"method": plugins.configuration(runner.built()), **chosen}

@@ -45,7 +45,7 @@ class Runner(Protocol):
 
     @property
     def accelerated(self) -> bool:
-        """Whether it gains by an accelerator: whether networks are trained."""
+        """Whether it gains by an accelerator."""
         ...
 
     def lacking(self) -> str | None:
