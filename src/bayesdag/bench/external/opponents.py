@@ -1,9 +1,9 @@
 """Runs one opponent on one data set, in an interpreter of its own that has it installed.
 
 Started by suites (`linear`, `rivals`, `published_settings`, `dibs_package`, `kinds_of_columns`):
-reads `x`, and the kinds of its columns, from an .npz file and writes edge probabilities and, where there are draws or one DAG, graphs. The package
-under test does not depend on any of these libraries; each runs with its own defaults unless a
-setting is given.
+reads `x`, and the kinds of its columns, from an .npz file and writes edge probabilities and, where
+there are draws or one DAG, graphs. The package under test does not depend on any of these
+libraries; each runs with its own defaults unless a setting is given.
 """
 
 import importlib
