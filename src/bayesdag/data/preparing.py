@@ -111,6 +111,20 @@ def logarithm(column: Float[np.ndarray, " n"], name: str) -> tuple[np.ndarray, K
     return np.log(column), CONTINUOUS._replace(reason="natural logarithm of the numbers given")
 
 
+def log_name(name: str) -> str:
+    """What a column is called once its logarithm is taken."""
+    return f"log({name})"
+
+
+def with_logarithms(table: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
+    """The table with the logarithms of these columns at its end."""
+    from bayesdag.data import encoding
+
+    measured = Declaration("continuous")
+    numbers = {name: encoding.column(table[name], name, (), measured).values for name in columns}
+    return table.assign(**{log_name(k): logarithm(x, k)[0] for k, x in numbers.items()})
+
+
 def declared_for_log(
     declared: dict[str, Declaration], logs: Sequence[str]
 ) -> dict[str, Declaration]:

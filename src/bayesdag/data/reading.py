@@ -115,7 +115,7 @@ def _with_environment(data: Dataset, environment: object) -> Dataset:
     if data.environment:
         known = ", ".join(one.column for one in data.environment)
         raise InputError(f"these data have environments already ({known}); name them once, all")
-    table, labels = environments.take_out(_labelled(data), environment)
+    table, labels = environments.take_out(labelled(data), environment)
     kept = [data.names.index(name) for name in table.columns]
     return Dataset(
         data.values[:, kept],
@@ -129,7 +129,7 @@ def _with_environment(data: Dataset, environment: object) -> Dataset:
     )
 
 
-def _labelled(data: Dataset) -> "pandas.DataFrame":
+def labelled(data: Dataset) -> "pandas.DataFrame":
     """The values, labels in the place of codes, with gaps as they were."""
     import pandas
 
@@ -209,7 +209,7 @@ def _encoded(
             column, kind = preparing.logarithm(column, name)
         values[:, j] = column
         found.append(kind)
-    now = tuple(f"log({name})" if name in logs else name for name in names)
+    now = tuple(preparing.log_name(name) if name in logs else name for name in names)
     return values, tuple(found), now
 
 

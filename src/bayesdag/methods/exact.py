@@ -25,7 +25,7 @@ from bayesdag.model.priors.density import DensityGrid
 from bayesdag.posterior import Posterior
 from bayesdag.random import generator, split
 from bayesdag.runs.trees import map_leaves
-from bayesdag.scores import in_words
+from bayesdag.scores import in_words, notes_of
 from bayesdag.scores.bge import BGe
 from bayesdag.types import (
     Array,
@@ -130,7 +130,7 @@ class Exact:
             data,
             log_joint=log_joint[None],
             marginals=self._marginals(mixture, knowledge),
-            provenance=self._words(data),
+            provenance=self._words(data, stats),
         )
 
     def log_posterior_of_all_dags(
@@ -246,7 +246,7 @@ class Exact:
                 f"long as 15 variables, which take {unit})"
             )
 
-    def _words(self, data: Dataset) -> PlainData:
+    def _words(self, data: Dataset, stats: Any) -> PlainData:
         scm = self.score.scm(data)
         reading = (
             "order-modular (a graph counts once for each of its orders)"
@@ -260,7 +260,10 @@ class Exact:
             "prior": f"{reading}: {self.prior.describe()}",
             "temperature": 1.0,
             "independent": True,
-            "notes": [f"{exact} probabilities are exact, and the draws are independent"],
+            "notes": [
+                *notes_of(self.score, stats),
+                f"{exact} probabilities are exact, and the draws are independent",
+            ],
         }
 
 
