@@ -286,6 +286,14 @@ def test_processes_share_the_memory_of_an_accelerator(monkeypatch):
     assert Processes(gpu=2, cpu=9).place(task).environment() == {worker._MEMORY: "0.450"}
 
 
+def test_fresh_cells_use_no_program_that_another_process_has_compiled():
+    part = suite("answer", fresh=True).parts[0]
+    for runner in (Fragile(), Fragile(networks=True)):
+        task = Task(Store(Path("x")), part, "fragile", runner, [])
+        for asked in (Processes(1), Processes(8), Processes(gpu=2, cpu=9)):
+            assert asked.place(task).environment()["BAYESDAG_CACHE"] == "off"
+
+
 def test_cells_without_networks_run_beside_the_others_in_one_thread_and_off_the_accelerator():
     task = Task(Store(Path("x")), suite("answer").parts[0], "fragile", Fragile(), [])
     given = Processes(gpu=2, cpu=9).place(task).environment()

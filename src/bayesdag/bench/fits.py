@@ -21,6 +21,7 @@ from bayesdag.datasets import Benchmark
 from bayesdag.errors import InputError
 from bayesdag.knowledge import Constraints
 from bayesdag.posterior import Posterior
+from bayesdag.runs import compilation_cache
 from bayesdag.sgmcmc.engine import Engine
 from bayesdag.types import Method, Monitor
 
@@ -116,6 +117,7 @@ class FitRunner:
         method = self.built()
         if not isinstance(method, Engine):
             raise InputError(f"{type(method).__name__} fits one data set at a time")
+        compilation_cache.enable()
         datasets = [self._told(source) for source in sources]
         keys = jnp.stack([jax.random.key(trial.seed) for trial in trials])
         free = Constraints.free(datasets[0].names, datasets[0].contexts)
