@@ -23,10 +23,11 @@ def test_the_assignment_is_the_best_of_all(seed):
     rng = np.random.default_rng(seed)
     for _ in range(20):
         scores = rng.normal(size=(4, 4)).astype(np.float32)
-        best = max(permutations(range(4)), key=lambda p: scores[range(4), p].sum())
-        found = np.asarray(drawn.hard_assignment(jnp.asarray(scores)))
-        assert is_permutation(found)
-        np.testing.assert_array_equal(found.argmax(axis=1), best)
+        best = max(permutations(range(4)), key=lambda p, of=scores: of[range(4), p].sum())
+        for columns in (np.zeros(4), rng.normal(0, 3, size=4)):
+            found = drawn.hard_assignment(jnp.asarray(scores), jnp.asarray(columns, jnp.float32))
+            assert is_permutation(found)
+            np.testing.assert_array_equal(np.asarray(found).argmax(axis=1), best)
 
 
 def test_gumbel_sinkhorn_is_hard_and_has_a_gradient(key):

@@ -1,6 +1,8 @@
 """The runner: resumes, gives up in time, and keeps what failed."""
 
 import os
+import subprocess
+import sys
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -28,7 +30,6 @@ from bayesdag.bench.planning import Task, plan, select
 from bayesdag.bench.suite import BASELINES, Trial, describe_suites, suite_names
 from bayesdag.bench.tables import page
 from bayesdag.bench.worker import Outcome, Worker
-from bayesdag.datasets.synthetic import Synthetic
 from bayesdag.errors import InputError
 
 JUDGED = (
@@ -198,15 +199,9 @@ def test_an_error_of_ours_ends_all_workers(instant, tmp_path):
         )
 
 
-def test_a_method_that_is_yet_to_come_is_a_recorded_failure(tmp_path):
-    store = Store(tmp_path)
-    trial = Trial({"d": 5}, 1, Synthetic(num_variables=5, num_train=50, num_test=0))
-    missing = Suite("A title", "", (Part("only", (trial,), {"later": FitRunner("later")}),))
-    run_suite(missing, store)
-    (cell,) = store.read()
-    assert cell.status == "failed"
-    assert "no method is called 'later'; there are: auto" in cell.error
-    assert cell.stamp["settings"] == {"method": {"plugin": "methods/later"}}
+def test_a_suite_cannot_name_a_method_that_is_not_there():
+    with pytest.raises(InputError, match="no method is called 'later'; there are: auto"):
+        FitRunner("later")
 
 
 def test_baselines_stay_whatever_methods_are_asked_for():
@@ -291,6 +286,14 @@ def test_processes_share_the_memory_of_an_accelerator(monkeypatch):
     assert Processes(gpu=2, cpu=9).place(task).environment() == {worker._MEMORY: "0.450"}
 
 
+def test_fresh_cells_use_no_program_that_another_process_has_compiled():
+    part = suite("answer", fresh=True).parts[0]
+    for runner in (Fragile(), Fragile(networks=True)):
+        task = Task(Store(Path("x")), part, "fragile", runner, [])
+        for asked in (Processes(1), Processes(8), Processes(gpu=2, cpu=9)):
+            assert asked.place(task).environment()["BAYESDAG_CACHE"] == "off"
+
+
 def test_cells_without_networks_run_beside_the_others_in_one_thread_and_off_the_accelerator():
     task = Task(Store(Path("x")), suite("answer").parts[0], "fragile", Fragile(), [])
     given = Processes(gpu=2, cpu=9).place(task).environment()
@@ -317,12 +320,42 @@ def test_accelerated_cells_queue_for_their_processes_which_then_help_the_others(
     assert left == ["1 cells want an accelerator: no process takes them (--gpu-jobs)"]
 
 
-def test_methods_that_train_networks_count_as_accelerated():
+def test_methods_that_gain_by_an_accelerator_are_known():
     assert FitRunner("bayesdag").accelerated
     assert FitRunner("dds").accelerated
+    assert FitRunner("dibs").accelerated  # thousands of graphs per step, without a network, too
     assert not FitRunner("collapsed").accelerated
     assert not FitRunner("cam").accelerated
-    assert not FitRunner("not yet there").accelerated
+
+
+# JAX reserves most of an accelerator's memory for the first process that asks for a device.
+PLANNING = """
+from bayesdag.bench import Processes, load_suite
+from bayesdag.bench.planning import Task
+from bayesdag.bench.running import _settings
+from bayesdag.bench.suite import suite_names
+for suite in map(load_suite, suite_names()):
+    parts = {name: part for part in suite.parts for name in part.runners}
+    for name, part in parts.items():
+        runner = part.runners[name]
+        runner.together, runner.lacking(), _settings(runner)
+        Processes(gpu=1, cpu=1).place(Task(None, part, name, runner, []))
+"""
+
+
+def test_the_runner_leaves_devices_to_the_processes_that_measure():
+    asked = os.environ | {"JAX_PLATFORMS": "nowhere"}
+    done = subprocess.run(
+        [sys.executable, "-c", PLANNING], env=asked, capture_output=True, text=True, timeout=600
+    )
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("size", ["quick", "paper"])
+def test_memory_in_tables_is_that_of_one_fit(size):
+    parts = {part.name: part for part in load_suite("rivals", size).parts}
+    assert parts["device"].fresh
+    assert parts["cores"].fresh
 
 
 def test_a_cell_that_takes_too_much_memory_is_stopped_and_recorded(tmp_path):

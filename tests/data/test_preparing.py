@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bayesdag import load
+from bayesdag import fit, load
 from bayesdag.data import read
 from bayesdag.errors import BayesdagWarning, InputError
 from tests.toys import NAMES, toy_frame
@@ -108,3 +108,14 @@ def test_a_result_reads_its_table_as_it_was_fitted(tmp_path):
     again = load(tmp_path / "r.nc")
     assert again.read(frame).hash == read(frame, **options).hash
     assert again.check(frame).num_rows == 300
+
+
+def test_units_are_rows_of_the_table_before_or_after_it_was_prepared():
+    frame = toy_frame().assign(price=np.exp(toy_frame()["price"] / 10))
+    posterior = fit(frame, "exact", num_samples=20, progress=False, log="price")
+    again, same = (
+        posterior.counterfactual(rows, {"log(price)": 1.0}).draws
+        for rows in (frame.head(3), posterior.read(frame).with_rows(np.arange(3)))
+    )
+    np.testing.assert_allclose(again, same)
+    np.testing.assert_allclose(again[0, 0, :, 3], 1.0)

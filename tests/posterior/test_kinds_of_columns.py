@@ -82,6 +82,17 @@ def test_effects_are_differences_of_means_and_of_probabilities(posterior):
     assert posterior.effect("dose", "grade", num_rows=200).mean > 0.3
 
 
+def test_effects_are_told_in_labels(posterior):
+    found = posterior.effect("dose", "species=birch", ("yes", "no"), given={"grade": "low"})
+    assert found.values == ("yes", "no")
+    assert found.given == {"grade": "low"}
+    assert "dose from yes to no" in repr(found)
+    assert found.table()["quantity"][0] == "change of P(species = birch)"
+    assert posterior.effect("size", "dose").quantity == "P(dose = yes)"
+    assert posterior.effect("size", "grade").quantity == "the mean code of grade (0 … 2)"
+    assert posterior.effect("size", "visits").quantity == "the mean of visits"
+
+
 def test_an_effect_through_a_count_or_a_level_is_simulated(posterior):
     through = posterior.effect("dose", "visits", ("no", "yes"), num_rows=200)
     assert 0.5 < through.mean < 4
@@ -107,6 +118,15 @@ def test_counterfactuals_change_nothing_where_nothing_is_changed(posterior):
     )
     values = same.mean()
     assert (values["size"][~kept] > rows["size"][~kept] + 2).all()
+
+
+def test_counterfactuals_say_which_columns_are_not_identified(posterior):
+    found = posterior.counterfactual(table().iloc[:5], {"size": 10.0})
+    assert {"species", "visits"} <= set(found.not_identified) <= {"grade", "species", "visits"}
+    assert "not identified for single rows, only in the mean over many: " in repr(found)
+    nothing = posterior.counterfactual(table().iloc[:5], {})
+    assert nothing.not_identified == ()
+    assert "identified" not in repr(nothing)
 
 
 def test_counterfactual_levels_follow_the_distribution_under_the_intervention(posterior):
@@ -144,6 +164,17 @@ def test_the_check_of_the_model_takes_every_kind(posterior):
     found = posterior.check(read(table(), kinds=KINDS))
     assert len(found.variables) == 5
     assert found.misfit is None or found.misfit < 0.05
+
+
+def test_columns_that_have_nothing_to_do_with_one_another_pass_the_check():
+    """Residuals of levels are drawn within intervals: independently for every column."""
+    rng = np.random.default_rng(3)
+    coins = {f"coin {k}": rng.choice(["heads", "tails"], 400, p=[0.15, 0.85]) for k in range(6)}
+    rows = pd.DataFrame(coins)
+    method = Exact(score=MixedScore(), num_samples=16)
+    found = bayesdag.fit(rows, method, progress=False).check(rows)
+    assert found.warnings == []
+    assert all(one.dependence < 0.01 for one in found.variables)
 
 
 @pytest.mark.filterwarnings("ignore:.*draws are too few")

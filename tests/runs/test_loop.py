@@ -83,6 +83,20 @@ def test_chunks_of_any_length_share_compiled_code_and_an_answer(key):
     assert set(pieces.stops[-1][2]) == {"energy"}
 
 
+def test_a_start_whose_type_gives_way_is_compiled_no_more_often(key):
+    def stops(start):
+        TRACES.clear()
+        loop.run(key, Walk(breaks_at=999), start, jnp.ones(()), SCHEDULE, Chunks())
+        return len(TRACES)
+
+    given_way = jnp.full(2, 0.0)
+    assert given_way.weak_type
+    loop.advance.compiled.clear_cache()  # pyright: ignore[reportFunctionMemberAccess]
+    loop._step.compiled.clear_cache()  # pyright: ignore[reportFunctionMemberAccess]
+    assert stops(given_way) == 1
+    assert stops(jnp.zeros(2)) == 0
+
+
 def test_a_run_goes_on_from_its_checkpoint_as_if_it_had_not_stopped(key, tmp_path):
     whole = walk(key)
     walk(key, monitor=kept(tmp_path / "run"), until=9)

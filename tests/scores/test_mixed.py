@@ -1,5 +1,6 @@
 """Scores of levels, counts and measurements: proper, comparable, and without artefacts."""
 
+from dataclasses import replace
 from itertools import product
 
 import jax
@@ -8,13 +9,20 @@ import numpy as np
 import pytest
 from scipy import integrate
 from scipy.special import expit, gammaln, logsumexp
-from scipy.stats import nbinom, norm
+from scipy.stats import multivariate_normal, nbinom, norm
 
-from bayesdag.data import Dataset
+from bayesdag.data import Dataset, Scaling
 from bayesdag.data.kinds import CONTINUOUS, Kind
 from bayesdag.errors import InputError
 from bayesdag.graphs import iterate_dags
-from bayesdag.scores._mixed import gaussian, newton, parameter_draws, regressions
+from bayesdag.scores._mixed import (
+    features,
+    gaussian,
+    intervals,
+    newton,
+    parameter_draws,
+    regressions,
+)
 from bayesdag.scores._mixed.contingency import configurations
 from bayesdag.scores._mixed.features import MixedClass, Scale
 from bayesdag.scores._mixed.likelihoods import (
@@ -566,3 +574,92 @@ def test_rows_that_come_again_and_a_start_from_few_rows_change_no_evidence(monke
     monkeypatch.setattr(newton, "_TOLERANCE", 1e-12)
     for found, exact in zip(fast, evidence(), strict=True):
         np.testing.assert_allclose(found, exact, atol=0.02)
+
+
+def recorded(num_rows=1000, seed=0, acting=False):
+    """A measurement in four brackets, and three effects of it: as it is, or as it is recorded."""
+    rng = np.random.default_rng(seed)
+    income = rng.normal(size=num_rows)
+    bracket = np.searchsorted(np.array([-0.8, 0.1, 0.9]), income).astype(float)
+    cause = (bracket - bracket.mean()) / bracket.std() if acting else income
+    effects = [weight * cause + 0.6 * rng.normal(size=num_rows) for weight in (1.0, 1.2, -1.0)]
+    return table([bracket, *effects], [levels("ordinal", 4), *[CONTINUOUS] * 3])
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_what_a_bracket_leaves_out_makes_no_arrows(seed):
+    """Effects of an income that is known in brackets are dependent within each bracket."""
+    data, among_effects = recorded(seed=seed), np.s_[1:, 1:]
+    score, naive = MixedScore(networks=False), MixedScore(networks=False, intervals=False)
+    assert score.prepare(data).gain > 3
+    assert edges(naive, data)[among_effects].sum() > 0.9
+    assert edges(score, data)[among_effects].sum() < 0.5
+    (words,) = score.notes(score.prepare(data))
+    assert "recorded in intervals" in words
+    assert naive.notes(naive.prepare(data)) == []
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_levels_that_act_are_left_as_they_are(seed):
+    data, score = recorded(seed=seed, acting=True), MixedScore(networks=False)
+    assert score.prepare(data).intervals is None
+    assert score.prepare(data).gain < -20
+
+
+def test_columns_that_have_nothing_to_do_with_one_another_are_evidence_of_neither():
+    rng = np.random.default_rng(1)
+    columns = [rng.integers(0, 4, 500), rng.integers(0, 2, 500), *rng.normal(size=(2, 500))]
+    kinds = [levels("ordinal", 4), levels("binary", 2), CONTINUOUS, CONTINUOUS]
+    stats = MixedScore(networks=False).prepare(table(columns, kinds))
+    assert stats.intervals is None
+    assert abs(stats.gain) < intervals.LEAST_GAIN
+
+
+def test_the_probability_of_intervals_is_that_of_rectangles():
+    """Of one measurement and two levels: a density times a bivariate normal probability."""
+    rng = np.random.default_rng(0)
+    z = rng.multivariate_normal(np.zeros(3), [[1, 0.5, 0.3], [0.5, 1, 0.6], [0.3, 0.6, 1]], 200)
+    codes = [np.searchsorted([-0.5, 0.7], z[:, 1]), np.searchsorted([0.2], z[:, 2])]
+    data = table([z[:, 0], *codes], [CONTINUOUS, levels("ordinal", 3), levels("binary", 2)])
+    found = intervals._intervals(features.columns_of(data))
+    covariance = np.array([[1, 0.5, 0.3], [0.5, 1, 0.6], [0.3, 0.6, 1.0]])
+    expected = norm.logpdf(found.start[:, 0]).sum()
+    rest = covariance[1:, 1:] - np.outer(covariance[1:, 0], covariance[1:, 0])
+    for row in range(200):
+        shift = covariance[1:, 0] * found.start[row, 0]
+        low, high = (np.clip(ends[row, 1:] - shift, -9, 9) for ends in (found.lower, found.upper))
+        corners = [[low[0], low[1]], [high[0], high[1]], [low[0], high[1]], [high[0], low[1]]]
+        below = multivariate_normal([0, 0], rest).cdf(corners)
+        expected += np.log(below[0] + below[1] - below[2] - below[3])
+    many = [intervals._log_likelihood(rng, found, covariance) for _ in range(20)]
+    assert np.mean(many) == pytest.approx(expected, abs=4 * np.std(many) / 20**0.5 + 0.5)
+
+
+def test_intervals_are_drawn_within_their_ends():
+    columns = features.columns_of(recorded(200))
+    found = intervals._intervals(columns)
+    model = intervals._sampled(np.random.default_rng(0), found)
+    assert (model.completions >= found.lower - 1e-9).all()
+    assert (model.completions <= found.upper + 1e-9).all()
+    assert model.completions[:, :, 0].std(axis=0).min() > 0.01
+
+
+def test_evidence_of_intervals_is_bge_where_the_measurements_are_known():
+    """Families of completed columns are those of BGe, up to one constant per graph."""
+    data = recorded(300)
+    columns = features.columns_of(data)
+    model = intervals._sampled(np.random.default_rng(0), intervals._intervals(columns))
+    whole = Dataset(model.completions[0], data.names, scaling=Scaling(np.zeros(4), np.ones(4)))
+    one = intervals.IntervalModel(model.completions[:1], 0.0)
+    parents = np.array([[0, 0, 0, 0], [1, 0, 0, 0], [1, 0, 0, 1]], dtype=bool)
+    expected = BGe().log_evidence(BGe().prepare(whole), 1, parents)
+    np.testing.assert_allclose(one.log_evidence(np.full(3, 1), parents), expected, rtol=1e-9)
+
+
+def test_intervals_are_not_for_tables_in_which_cells_were_set():
+    data = recorded(300)
+    was_set = np.zeros(data.values.shape, dtype=bool)
+    was_set[:50, 0] = True
+    columns = features.columns_of(replace(data, interventions=was_set))
+    assert intervals._intervals(columns) is None
+    assert intervals._intervals(features.columns_of(discrete_rows())) is None

@@ -25,7 +25,7 @@ from bayesdag.model.mechanisms.mlp import MLP
 from bayesdag.model.parameter_priors import noise_energy
 from bayesdag.types import Array, Graph, Key, Mechanism, Params
 
-_HALF_LOG_2PI = 0.5 * float(jnp.log(2 * jnp.pi))
+_HALF_LOG_2PI = 0.5 * math.log(2 * math.pi)
 # Hidden units at once on an accelerator: 2 GB, and a few times that for the gradient.
 _MAX_HIDDEN = 500_000_000
 NOISE_SHAPE, NOISE_RATE = 1.5, 1.0  # σ² ~ InverseGamma, in engine units

@@ -78,7 +78,8 @@ def log_likelihood(
     eye = jnp.eye(weights.shape[0], dtype=weights.dtype)
     # Column j of I - W holds the residual of j as a combination of the variables.
     residual = jnp.swapaxes(eye - weights, 0, 1)
-    left = jnp.einsum("ja,jab,jb->j", residual, context.scatter, residual)
+    # What is left is a small difference of large sums: an accelerator's three digits will not do.
+    left = jnp.einsum("ja,jab,jb->j", residual, context.scatter, residual, precision="highest")
     log_scale = params["noise"]["log_scale"]
     constant = context.num_rows * (log_scale + 0.5 * jnp.log(2 * jnp.pi))
     return (-0.5 * left * jnp.exp(-2 * log_scale) - constant).sum()

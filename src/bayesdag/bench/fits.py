@@ -21,11 +21,15 @@ from bayesdag.datasets import Benchmark
 from bayesdag.errors import InputError
 from bayesdag.knowledge import Constraints
 from bayesdag.posterior import Posterior
+from bayesdag.runs import compilation_cache
 from bayesdag.sgmcmc.engine import Engine
 from bayesdag.types import Method, Monitor
 
-# Plug-ins that are, or that train, neural networks.
-NETWORKS = ("scores/neural", "mechanisms/neural", "mechanisms/mlp", "methods/bcd")
+# Plug-ins that gain by an accelerator: neural networks, what trains them, particles of graphs.
+ACCELERATED = (
+    *("scores/neural", "mechanisms/neural", "mechanisms/mlp"),
+    *("methods/bcd", "methods/dibs"),
+)
 
 
 @dataclass(frozen=True)
@@ -50,28 +54,27 @@ class FitRunner:
     score_truth: bool = True
     num_effects: int = 0
 
-    @property
-    def exists(self) -> bool:
-        """Whether this version has the method; a suite may name one that is yet to come."""
-        return not isinstance(self.method, str) or self.method in plugins.names("methods")
+    def __post_init__(self) -> None:
+        if isinstance(self.method, str):
+            plugins.load("methods", self.method)  # refuses a name that no method has
 
     @property
     def together(self) -> bool:
         """Data sets of one shape are fitted in one compiled run where the method can."""
-        return self.exists and hasattr(self.built(), "fit_many")
+        return hasattr(self.built(), "fit_many")
 
     @property
     def accelerated(self) -> bool:
-        """Whether the method trains networks."""
-        said = str(plugins.configuration(self.built())) if self.exists else ""
-        return any(f"'{name}'" in said for name in NETWORKS)
+        """Whether the method trains networks, or moves many graphs at once."""
+        said = str(plugins.configuration(self.built()))
+        return any(f"'{name}'" in said for name in ACCELERATED)
 
     def built(self) -> Method:
         """The method object."""
         return fitting.build_method(self.method)
 
     def lacking(self) -> str | None:
-        """Nothing: the package runs everywhere, and a missing method is a recorded failure."""
+        """Nothing: the package runs everywhere."""
         return None
 
     def measure(self, trials: list[Trial]) -> list[Measures]:
@@ -114,6 +117,7 @@ class FitRunner:
         method = self.built()
         if not isinstance(method, Engine):
             raise InputError(f"{type(method).__name__} fits one data set at a time")
+        compilation_cache.enable()
         datasets = [self._told(source) for source in sources]
         keys = jnp.stack([jax.random.key(trial.seed) for trial in trials])
         free = Constraints.free(datasets[0].names, datasets[0].contexts)

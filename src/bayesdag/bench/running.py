@@ -84,14 +84,15 @@ class Processes:
 
     def place(self, task: Task) -> Place:
         """What the process of a task may use."""
+        asked = Place(one_thread=task.part.one_thread, cold=task.part.fresh)
         if not self.divided:
             if self.jobs == 1:
-                return Place(one_thread=task.part.one_thread)
+                return asked
             cores = max((os.cpu_count() or 1) // self.jobs, 1)
-            return Place(False, task.part.one_thread, _MEMORY / self.jobs, cores)
+            return replace(asked, accelerator_share=_MEMORY / self.jobs, processes=cores)
         if not task.runner.accelerated:
-            return Place(cpu_only=True, one_thread=True)
-        return Place(one_thread=task.part.one_thread, accelerator_share=_MEMORY / max(self.gpu, 1))
+            return replace(asked, cpu_only=True, one_thread=True)
+        return replace(asked, accelerator_share=_MEMORY / max(self.gpu, 1))
 
 
 def run_suite(suite: Suite, store: Store, *given: Any, **options: Any) -> list[str]:
@@ -172,7 +173,9 @@ class _Queue:
         """Have tasks measured by a cluster until there is none, or no time."""
         while (task := self._next("any")) is not None:
             given = (task.runner, task.batch, self._allowed(task), self._limits.gigabytes)
-            options = (Place(one_thread=task.part.one_thread, processes=1), task.part.fresh)
+            part = task.part
+            place = Place(one_thread=part.one_thread, processes=1, cold=part.fresh)
+            options = (place, part.fresh)
             outcome = _measured_by(workers, given, options)
             if not self._keep(task, outcome, f"{SHARED}, by {workers.engine}"):
                 return
@@ -293,8 +296,6 @@ def _settings(runner: Runner) -> PlainData:
     """All settings, with those of a method that is given by its name."""
     if not isinstance(runner, FitRunner):
         return asdict(runner)  # pyright: ignore[reportArgumentType]
-    if not runner.exists:
-        return {"method": {"plugin": f"methods/{runner.method}"}}
     options = {"from_truth": runner.from_truth, "by_epoch": runner.by_epoch}
     chosen = {name: value for name, value in options.items() if value}
     return {"method": plugins.configuration(runner.built()), **chosen}

@@ -45,7 +45,7 @@ class Runner(Protocol):
 
     @property
     def accelerated(self) -> bool:
-        """Whether it gains by an accelerator: whether networks are trained."""
+        """Whether it gains by an accelerator."""
         ...
 
     def lacking(self) -> str | None:
@@ -66,7 +66,8 @@ class Part:
         trials: the data sets.
         runners: what is measured on each, by the name it has in the tables.
         limit: seconds after which a cell is given up.
-        fresh: every cell in a process of its own, so that it meets no compiled code.
+        fresh: every cell in a process of its own that keeps no compiled code, so that it meets none
+            and the memory that it held is that of one fit.
         one_thread: compute in one CPU thread.
         interleaved: all methods on one data set before the next one, in turn with other such
             parts, so that a run that is stopped has something of everything.

@@ -37,7 +37,7 @@ class TunedFit:
 
     @property
     def accelerated(self) -> bool:
-        """Whether a candidate trains networks."""
+        """Whether a candidate gains by an accelerator."""
         return any(FitRunner(method).accelerated for method in self.candidates.values())
 
     def lacking(self) -> str | None:

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from bayesdag.bench.cells import Status
 from bayesdag.bench.suite import Measures, Runner, Trial
-from bayesdag.runs import processes
+from bayesdag.runs import compilation_cache, processes
 
 _SINGLE = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
 _BLAS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
@@ -39,12 +39,14 @@ class Place:
         one_thread: compute in one CPU thread.
         accelerator_share: of an accelerator's memory that the process reserves; None: all.
         processes: that a fit on the CPU may share its work among; None: one per core.
+        cold: programs that other processes have compiled are not used either.
     """
 
     cpu_only: bool = False
     one_thread: bool = False
     accelerator_share: float | None = None
     processes: int | None = None
+    cold: bool = False
 
     def environment(self) -> dict[str, str]:
         """Variables that JAX, XLA and BLAS read when a process starts."""
@@ -58,6 +60,8 @@ class Place:
             found[_MEMORY] = f"{self.accelerator_share:.3f}"
         if self.processes is not None or self.one_thread:
             found[processes.VARIABLE] = str(self.processes or 1)
+        if self.cold:
+            found[compilation_cache.VARIABLE] = compilation_cache.OFF[0]
         return found
 
 

@@ -59,7 +59,7 @@ def bench(
     ] = None,
     jobs: Annotated[int, typer.Option(help="Cells at once; their times then say less.")] = 1,
     gpu_jobs: Annotated[
-        int, typer.Option(help="Instead, so many cells at once of methods that train networks.")
+        int, typer.Option(help="Instead, so many cells at once of methods that gain by a GPU.")
     ] = 0,
     cpu_jobs: Annotated[
         int, typer.Option(help="And so many others, with one thread each and no accelerator.")

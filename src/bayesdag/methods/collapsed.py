@@ -33,7 +33,7 @@ from bayesdag.runs import loop
 from bayesdag.runs.checkpoint import recorder_of
 from bayesdag.runs.devices import on_cpu
 from bayesdag.runs.trees import map_leaves
-from bayesdag.scores import in_words
+from bayesdag.scores import in_words, notes_of
 from bayesdag.scores.additive import Additive
 from bayesdag.scores.bge import BGe
 from bayesdag.scores.neural import NeuralScore
@@ -313,6 +313,7 @@ class Collapsed:
             notes=[
                 *([disagreement.words] if disagreement and disagreement.words else []),
                 *notes,
+                *notes_of(self.score, scores.stats),
                 *run_report.table_notes(data.names, region, drawn, missing),
             ],
             missing_edges=float(missing.probability.sum()),

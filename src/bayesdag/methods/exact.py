@@ -25,7 +25,7 @@ from bayesdag.model.priors.density import DensityGrid
 from bayesdag.posterior import Posterior, coarsening
 from bayesdag.random import generator, split
 from bayesdag.runs.trees import map_leaves
-from bayesdag.scores import in_words
+from bayesdag.scores import in_words, notes_of
 from bayesdag.scores.bge import BGe
 from bayesdag.types import (
     Array,
@@ -148,7 +148,7 @@ class Exact:
             data,
             log_joint=log_joint[None],
             marginals=self._marginals(mixture, knowledge),
-            provenance=self._words(data, power),
+            provenance=self._words(data, stats, power),
         )
 
     def log_posterior_of_all_dags(
@@ -264,7 +264,7 @@ class Exact:
                 f"long as 15 variables, which take {unit})"
             )
 
-    def _words(self, data: Dataset, power: float) -> PlainData:
+    def _words(self, data: Dataset, stats: Any, power: float) -> PlainData:
         scm = self.score.scm(data)
         reading = (
             "order-modular (a graph counts once for each of its orders)"
@@ -278,7 +278,10 @@ class Exact:
             "prior": f"{reading}: {self.prior.describe()}",
             "temperature": 1 / power,
             "independent": True,
-            "notes": [f"{exact} probabilities are exact, and the draws are independent"],
+            "notes": [
+                *notes_of(self.score, stats),
+                f"{exact} probabilities are exact, and the draws are independent",
+            ],
         }
 
 

@@ -25,7 +25,6 @@ from bayesdag.types import (
 )
 from bayesdag.types.late_imports import jax, jnp
 
-GOLDEN, SILVER = 0.6180339887, 0.4142135624  # irrational fractions, to spread noise evenly
 CERTAIN = 1e-6  # probabilities are kept so far from 0 and 1
 TINY = 1e-30  # probability of what is impossible
 
@@ -79,7 +78,7 @@ class SCM:
     def abduct(self, params: Params, graph: Graph, x: Rows) -> Rows:
         """Noise, in engine units, that explains the observed rows exactly.
 
-        Of a discrete variable somewhere in the interval that does, evenly from row to row.
+        Of a discrete variable somewhere in the interval that does, drawn evenly.
         """
         residual = self._explained(params, graph, x)[0]
         return self._discrete_or(self._noise_of_level, params, graph, self._scale(x), residual)
@@ -171,11 +170,10 @@ class SCM:
         mechanism: DiscreteNodes, params: Params, x: Rows, graph: Graph, i: Array
     ) -> Array:
         smaller, own = mechanism.below(params["mechanism"], x, graph[:, i], i)
-        # Multiples of an irrational number, from a start of each variable's own: as even as
-        # random numbers in every stretch of rows, and the same each time.
-        number = jnp.arange(1, x.shape[0] + 1, dtype=smaller.dtype)
-        start = (i + 1).astype(smaller.dtype) * SILVER
-        place = jnp.mod(number * GOLDEN + start, 1.0)
+        # Independent of that of every other variable, or residuals of two variables that have
+        # nothing to do with one another would seem to depend; the same each time.
+        key = jax.random.fold_in(jax.random.key(0), i)
+        place = jax.random.uniform(key, smaller.shape, smaller.dtype)
         probability = jnp.clip(smaller + place * own, CERTAIN, 1 - CERTAIN)
         return jax.scipy.special.ndtri(probability)
 

@@ -15,6 +15,15 @@ LEAST_FREEDOM = 1e-12  # of a variance: what is below is one draw with all the w
 FEWEST_REPLICATED = 0.2
 
 
+def value_in_words(value: float | str, digits: int = 6) -> str:
+    """A number with so many digits, or the label of a level.
+
+    >>> value_in_words(0.1234567), value_in_words("yes")
+    ('0.123457', 'yes')
+    """
+    return value if isinstance(value, str) else f"{value:.{digits}g}"
+
+
 class VarianceSplit(NamedTuple):
     """Variance of an effect, split by its origin.
 
@@ -46,25 +55,27 @@ class Effect(NotebookView):
     Attributes:
         cause: name of the variable that is set.
         outcome: name of the variable that is looked at.
-        values: the two values (low, high) of the cause, in original units.
+        values: the two values (low, high) of the cause, in original units; levels by their labels.
         given: observed values of the units that the effect is about; empty: all units.
         draws: one effect per draw, in units of the outcome.
         weights: weight of every draw.
         structure: number of the part of the graph that carries the effect; -1: no path.
+        quantity: what changes, in words; the mean of the outcome unless something else is said.
     """
 
     cause: str
     outcome: str
-    values: tuple[float, float]
-    given: dict[str, float]
+    values: tuple[float | str, float | str]
+    given: dict[str, float | str]
     draws: Float[np.ndarray, "chain draw"]
     weights: Weights
     structure: Int[np.ndarray, "chain draw"]
+    quantity: str = ""
 
     def __repr__(self) -> str:
-        (low, high), (start, end) = self.hdi(), self.values
+        (low, high), (start, end) = self.hdi(), map(value_in_words, self.values)
         return (
-            f"Effect of {self.cause} from {start:g} to {end:g} on {self.outcome}: "
+            f"Effect of {self.cause} from {start} to {end} on {self.outcome}: "
             f"mean {self.mean:.3g}, 95% HDI {low:.3g} to {high:.3g}, "
             f"P(> 0) {self.prob_positive:.3f}, P(no path) {self.prob_no_path:.3f}"
         )
@@ -167,9 +178,9 @@ class Effect(NotebookView):
     def table(self, prob: float = 0.95) -> DataFrame:
         """The summary in words and numbers, one row per quantity."""
         facts = self.summary(prob)
-        low, high = self.values
+        low, high = map(value_in_words, self.values)
         rows = {
-            f"mean change of {self.outcome}": facts["mean"],
+            f"change of {self.quantity or f'the mean of {self.outcome}'}": facts["mean"],
             "Monte-Carlo error of the mean": facts["error"],
             "standard deviation": facts["sd"],
             f"{100 * prob:g}% HDI, low": facts["hdi_low"],
@@ -180,7 +191,7 @@ class Effect(NotebookView):
             "fraction of variance due to the graph": self.variance.structural_fraction,
             "P(graph with the opposite sign | path)": facts["sign_flips"],
         }
-        title = f"{self.cause} from {low:g} to {high:g}"
+        title = f"{self.cause} from {low} to {high}"
         return data_frame({"quantity": list(rows), title: list(rows.values())})
 
     def plot(self, axes: Any = None) -> Any:
@@ -244,19 +255,27 @@ class Counterfactual:
         draws: (chain, draw, row, variable), in original units.
         weights: (chain, draw).
         names: column names.
+        not_identified: levels and counts that may follow from what was set: for single rows, other
+            models with the same distributions would give other answers.
     """
 
     draws: Float[np.ndarray, "chain draw n d"]
     weights: Weights
     names: tuple[str, ...]
+    not_identified: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         chains, draws, rows, _ = self.draws.shape
         means = estimates.mean(self.draws, self.weights).mean(axis=0)
         listed = ", ".join(f"{n} {m:.3g}" for n, m in list(zip(self.names, means, strict=True))[:6])
         more = ", …" if len(self.names) > 6 else ""
+        limit = (
+            f"; not identified for single rows, only in the mean over many: "
+            f"{', '.join(self.not_identified)}"
+        )
         return (
-            f"Counterfactual of {rows} rows, {chains * draws} draws: means over rows {listed}{more}"
+            f"Counterfactual of {rows} rows, {chains * draws} draws: means over rows "
+            f"{listed}{more}{limit * bool(self.not_identified)}"
         )
 
     def mean(self) -> DataFrame:

@@ -24,7 +24,7 @@ from bayesdag.posterior.levels import Columns, usual_levels, warn_outside_range
 from bayesdag.posterior.libraries import DataFrame, data_frame
 from bayesdag.posterior.simulation import Ensemble
 from bayesdag.random import generator, jax_key, key_of
-from bayesdag.types import Draws, Key
+from bayesdag.types import DiscreteNodes, Draws, Key
 from bayesdag.types.late_imports import jax
 
 Numbers = Mapping[str, float | int]
@@ -197,7 +197,18 @@ def counterfactual(ensemble: Ensemble, rows: object, do: Numbers) -> Counterfact
     answers = scaling.invert(scaled)
     answers[:, :, mask] = numbers[mask]
     shape = (*ensemble.weights.shape, *values.shape)
-    return Counterfactual(answers.reshape(shape), ensemble.weights, names)
+    chosen = _discrete_followers(ensemble, mask)
+    return Counterfactual(answers.reshape(shape), ensemble.weights, names, chosen)
+
+
+def _discrete_followers(ensemble: Ensemble, mask: Bool[np.ndarray, " d"]) -> tuple[str, ...]:
+    """Levels and counts that follow, in some draw, from what is set."""
+    mechanism = ensemble.model.mechanism
+    if not isinstance(mechanism, DiscreteNodes):
+        return ()
+    reach = graph_facts.ancestors(graph_facts.unique_graphs(ensemble.graphs)[0])
+    follow = np.flatnonzero(reach[:, mask].any(axis=(0, 1)) & ~mask).tolist()
+    return tuple(ensemble.names[j] for j in follow if not mechanism.is_continuous(np.array(j)))
 
 
 def _assigned(

@@ -3,11 +3,12 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from bayesdag.data import KINDS, Dataset, read, tables
+from bayesdag.data import KINDS, Dataset, preparing, read, tables
+from bayesdag.data.preparing import Preparation
+from bayesdag.data.reading import labelled
 from bayesdag.errors import FileFormatError, InputError
 from bayesdag.posterior.check_result import Check
-
-_STEPS = ("drop", "only", "na_values", "log", "decimal", "scaling")
+from bayesdag.posterior.libraries import DataFrame
 
 
 def read_again(
@@ -24,14 +25,24 @@ def read_again(
     """
     steps: Mapping[str, Any] = summary.get("preparation", {})
     table = tables.frame(source, decimal=str(steps.get("decimal", ".")))
-    kept = {name: steps[name] for name in _STEPS if name in steps}
+    kept = {name: steps[name] for name in (*Preparation._fields, "scaling") if name in steps}
     if "drop" in kept:
         kept["drop"] = [name for name in kept["drop"] if name in table.columns] or None
-    logs = {f"log({name})" for name in steps.get("log", ())}
+    logs = {preparing.log_name(name) for name in steps.get("log", ())}
     declared = {name: _kind(summary, name) for name in variables if name not in logs}
     known = {n: kind for n, kind in declared.items() if kind is not None and n in table.columns}
     asked = {"interventions": interventions, "environment": environment}
     return read(table, kinds=known or None, **asked, **kept)
+
+
+def units(summary: Mapping[str, Any], rows: object) -> DataFrame:
+    """Rows with labels and logarithms, from the table as it was before it was prepared, too."""
+    if isinstance(rows, Dataset):
+        return labelled(rows)
+    steps: Mapping[str, Any] = summary.get("preparation", {})
+    table = tables.frame(rows, decimal=str(steps.get("decimal", ".")))
+    logs = [name for name in steps.get("log", ()) if name in table.columns]
+    return preparing.with_logarithms(table, logs)
 
 
 def with_kinds_of(summary: Mapping[str, Any], data: Dataset) -> Dataset:

@@ -5,6 +5,7 @@ words or as the numbers that stood in the table, and rows come back with labels.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple, SupportsFloat
 
 import numpy as np
@@ -12,6 +13,7 @@ from jaxtyping import Float
 
 from bayesdag.data.kinds import DISCRETE, label_of
 from bayesdag.errors import InputError, did_you_mean
+from bayesdag.posterior.effect_result import Effect
 from bayesdag.posterior.levels import Columns
 from bayesdag.posterior.libraries import DataFrame
 
@@ -70,6 +72,37 @@ class LevelCodes(NamedTuple):
                 f"one of them, for example outcome='{said}={first}'"
             )
         return said, -1
+
+    def said(self, column: str, value: float) -> float | str:
+        """The label of a code, a number where all labels are; a value of any other column."""
+        if column not in self.labels:
+            return value
+        label = _as_numbers(self.labels[column])[int(value)]
+        return label if isinstance(label, str) else float(label)
+
+    def labelled(self, found: Effect, level: int) -> Effect:
+        """An effect with labels in place of codes, and with what changes in words.
+
+        Args:
+            level: of the outcome, whose probability was compared; -1: its mean was.
+        """
+        low, high = found.values
+        values = (self.said(found.cause, float(low)), self.said(found.cause, float(high)))
+        return replace(found, values=values, quantity=self.quantity(found.outcome, level))
+
+    def quantity(self, column: str, level: int) -> str:
+        """What an effect is a change of, in words.
+
+        Args:
+            level: whose probability is meant; -1: the mean of the column.
+        """
+        labels = self.labels.get(column, ())
+        level = 1 if level < 0 and len(labels) == 2 else level
+        if level >= 0:
+            return f"P({column} = {labels[level]})"
+        if labels:
+            return f"the mean code of {column} (0 … {len(labels) - 1})"
+        return f"the mean of {column}"
 
     def encoded(self, table: DataFrame) -> DataFrame:
         """A table with codes in place of labels."""

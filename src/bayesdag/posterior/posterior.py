@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Float
 
-from bayesdag.data import Dataset, read, tables
+from bayesdag.data import Dataset, read
 from bayesdag.errors import InputError
 from bayesdag.model.scm import SCM
 from bayesdag.posterior import (
@@ -255,7 +255,8 @@ class Posterior(PosteriorViews):
         known = self._level_codes.codes(given)
         asked = (cause, named, between, known, num_rows, level)
         found = effects.effect(key, self._ensemble, columns, *asked)
-        return replace(found, outcome=outcome)
+        labelled = self._level_codes.labelled(found, level)
+        return replace(labelled, outcome=outcome, given=dict(given or {}))
 
     def sample(
         self, num_rows: int, *, do: Mapping[str, float | int | str] | None = None, seed: int = 0
@@ -268,11 +269,12 @@ class Posterior(PosteriorViews):
     def counterfactual(self, rows: object, do: Mapping[str, float | int | str]) -> Counterfactual:
         """Counterfactual values of the given rows, had the variables in `do` been set.
 
-        Levels go by their labels and come back as codes. No data tell what a single level would
-        have been; see `Counterfactual`.
+        Rows may be a part of the table as it was before it was prepared: logarithms are taken
+        again. Levels go by their labels and come back as codes. No data tell what a single level
+        would have been; see `Counterfactual`.
         """
         known = self._level_codes
-        table = known.encoded(tables.frame(rows)) if known.labels else rows
+        table = known.encoded(fitted_data.units(self.summary, rows))
         return effects.counterfactual(self._ensemble, table, known.codes(do) or {})
 
     def next_experiment(

@@ -9,8 +9,9 @@ import numpy as np
 
 from bayesdag.errors import BayesdagWarning
 from bayesdag.posterior import Posterior
-from bayesdag.posterior.effect_result import Effect
+from bayesdag.posterior.effect_result import Effect, value_in_words
 from bayesdag.posterior.effects import effect
+from bayesdag.posterior.level_codes import LevelCodes, level_codes
 from bayesdag.posterior.levels import Columns
 from bayesdag.posterior.linear_effects import linear_effects
 from bayesdag.posterior.simulation import Ensemble
@@ -32,10 +33,12 @@ def effects_view(posterior: Posterior) -> list[dict[str, Any]]:
     columns = posterior.summary["columns"]
     ensemble = posterior._ensemble
     pairs = strongest_pairs(posterior, MOST_LINEAR if ensemble.is_linear else MOST_SIMULATED)
+    codes = level_codes(columns, posterior.variables)
     if ensemble.is_linear:
-        return [_view(found, node) for found in linear_effects(ensemble, columns, pairs)]
+        found = linear_effects(ensemble, columns, pairs)
+        return [_view(codes.labelled(one, -1), node) for one in found]
     few = thinned(ensemble, DRAWS)
-    return [_view(_simulated(few, columns, *pair), node) for pair in pairs]
+    return [_view(_simulated(few, columns, codes, *pair), node) for pair in pairs]
 
 
 def thinned(ensemble: Ensemble, most: int) -> Ensemble:
@@ -62,12 +65,17 @@ def strongest_pairs(posterior: Posterior, most: int) -> list[tuple[str, str]]:
     return [(names[int(i)], names[int(j)]) for i, j in pairs[first[:most]]]
 
 
-def _simulated(ensemble: Ensemble, columns: Columns, cause: str, outcome: str) -> Effect:
+def _simulated(
+    ensemble: Ensemble, columns: Columns, codes: LevelCodes, cause: str, outcome: str
+) -> Effect:
+    """At the usual levels; on the probability of the last level where levels have no order."""
+    level = len(codes.labels[outcome]) - 1 if outcome in codes.unordered else -1
+    asked = (cause, outcome, None, None, ROWS_PER_DRAW, level)
     with warnings.catch_warnings():
         # One standard deviation beside the mean of a skewed column may lie outside its range;
         # the page states the values it compares.
         warnings.simplefilter("ignore", BayesdagWarning)
-        return effect(key_of(0), ensemble, columns, cause, outcome, num_rows=ROWS_PER_DRAW)
+        return codes.labelled(effect(key_of(0), ensemble, columns, *asked), level)
 
 
 def _view(found: Effect, node: dict[str, int]) -> dict[str, Any]:
@@ -78,7 +86,6 @@ def _view(found: Effect, node: dict[str, int]) -> dict[str, Any]:
     return {
         "cause": node[found.cause],
         "outcome": node[found.outcome],
-        "values": short(found.values),
         "mean": short([found.mean])[0],
         "sd": short([found.sd])[0],
         "hdi": short(interval),
@@ -95,13 +102,13 @@ def _view(found: Effect, node: dict[str, int]) -> dict[str, Any]:
 
 def in_words(found: Effect, ends: tuple[float, float]) -> str:
     """An effect with its 95 % interval as a sentence."""
-    low, high = found.values
+    low, high = (value_in_words(value, 3) for value in found.values)
     direction = "raises" if found.mean > 0 else "lowers" if found.mean < 0 else "does not change"
     size = f" by {abs(found.mean):.3g}" if found.mean else ""
     return (
-        f"Setting {found.cause} from {low:.3g} to {high:.3g} {direction} the mean of "
-        f"{found.outcome}{size} on average over all plausible graphs (95 % HDI {ends[0]:.3g} to "
-        f"{ends[1]:.3g}); with probability {found.prob_no_path:.2f} there is no influence at all."
+        f"Setting {found.cause} from {low} to {high} {direction} {found.quantity}{size} on "
+        f"average over all plausible graphs (95 % HDI {ends[0]:.3g} to {ends[1]:.3g}); with "
+        f"probability {found.prob_no_path:.2f} there is no influence at all."
     )
 
 

@@ -160,6 +160,9 @@ def _begin(
     key: Key | Keys, kernel: Kernel, state: Pytree, context: Pytree, schedule: Schedule
 ) -> RunState:
     """An empty buffer in the shape of what the kernel keeps."""
+    # A copy of its own, since `advance` donates it. With its type said aloud: numbers of a type
+    # that gives way would get a firm one leaf by leaf, and each step would be compiled anew.
+    state = jax.tree.map(lambda x: jnp.array(x, x.dtype), state)
     step = jnp.zeros((), jnp.int32)
     _, stats = jax.eval_shape(
         lambda *given: _step(given[0], kernel, *given[1:]), key, step, state, context
@@ -170,7 +173,6 @@ def _begin(
     broken = jnp.full(stats["energy"].shape, -1, jnp.int32)
     origin = fingerprint(key, state, context, schedule.num_warmup, schedule.thinning)
     origin = jnp.asarray(np.frombuffer(bytes.fromhex(origin), dtype=np.uint8))
-    state = jax.tree.map(jnp.array, state)  # a copy of its own: `advance` donates it
     return RunState(step, state, draws, stats, broken, origin)
 
 
