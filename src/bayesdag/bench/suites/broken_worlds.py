@@ -23,6 +23,7 @@ METHODS = {
 }
 _SMALL = (200, 5, 1)
 _STRIDE = 7  # has no factor in common with the 18 sizes
+_MANY_CELLS = 25_000
 WORTH = {
     "E-SHD": "expected_shd .2f",
     "true at p ≥ .95": "curve bin5",
@@ -68,18 +69,22 @@ def runners(methods: PlainData, with_environment: bool = False) -> dict[str, Run
 
 
 def sizes(size: Size) -> list[tuple[int, int, int]]:
-    """Rows, variables and edges per node; neighbours in the list differ in most of them."""
+    """Rows, variables and edges per node; neighbours in the list differ in most of them.
+
+    Tables of many cells, of which each takes as long as a dozen others, come last.
+    """
     if size == "quick":
         return [_SMALL]
     found = list(product((1000, 200, 5000), (10, 5, 20), (1, 2)))
-    return [found[number * _STRIDE % len(found)] for number in range(len(found))]
+    mixed = [found[number * _STRIDE % len(found)] for number in range(len(found))]
+    return sorted(mixed, key=lambda setting: setting[0] * setting[1] > _MANY_CELLS)
 
 
 def _trials(size: Size, half: str) -> Iterator[Trial]:
-    """Families take turns, then sizes, then seeds: wherever a run stops, all have their share."""
+    """Families take turns, then seeds, then sizes: wherever a run stops, all have their share."""
     families, first = HALVES[half]
-    for seed in range(first, first + NUM_SETS[size]):
-        for num_rows, d, edges_per_node in sizes(size):
+    for num_rows, d, edges_per_node in sizes(size):
+        for seed in range(first, first + NUM_SETS[size]):
             for family in families:
                 values = (family, num_rows, d, edges_per_node)
                 setting: PlainData = dict(zip(SETTING, values, strict=True))
