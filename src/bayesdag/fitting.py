@@ -12,7 +12,7 @@ import numpy as np
 
 from bayesdag import plugins
 from bayesdag._version import __version__
-from bayesdag.data import Dataset, Scaling, check_rows, read
+from bayesdag.data import Dataset, Scaling, check_rows, preparing, read
 from bayesdag.errors import InputError, KnowledgeError
 from bayesdag.graphs import is_acyclic
 from bayesdag.knowledge import Constraints, Knowledge
@@ -56,11 +56,6 @@ def fit(
     monitor: Monitor | None = None,
     keep_state: bool = False,
     progress: bool | None = None,
-    drop: object = None,
-    only: object = None,
-    na_values: object = None,
-    log: object = None,
-    decimal: str | None = None,
     **settings: Any,
 ) -> Posterior:
     """The posterior over causal graphs and functions, given `data`.
@@ -84,17 +79,13 @@ def fit(
         keep_state: keep what `extend` needs to go on; the result's file grows by it.
         progress: show on stderr how far a fit of more than seconds is, and the time left; by
             default where no monitor is given.
-        drop: columns to leave out. This and the next four prepare the table; see `read`.
-        only: columns to keep.
-        na_values: what stands for a missing cell, beside empty ones.
-        log: columns of which to take the natural logarithm.
-        decimal: "," where numbers are written with a decimal comma.
-        settings: fields of the method; unknown ones are refused.
+        settings: steps that prepare the table (`drop`, `only`, `na_values`, `log`, `decimal`; see
+            `read`), and fields of the method; unknown ones are refused.
     """
     key_of(seed)  # a bad one is refused now, not after the data are read
-    chosen = build_method(method, preset=preset, **settings)
+    steps, fields = preparing.split(settings)
+    chosen = build_method(method, preset=preset, **fields)
     journal = MemoryJournal() if keep_state else None
-    steps = {"drop": drop, "only": only, "na_values": na_values, "log": log, "decimal": decimal}
     given, said = (
         read(data, environment=environment, kinds=kinds, **steps),
         Knowledge.read(knowledge),

@@ -9,13 +9,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bayesdag import fitting
+from bayesdag import fitting, metrics
 from bayesdag.bench.datasets import OriginalUnits, PublishedSet, Standardised
 from bayesdag.bench.fits import FitRunner
 from bayesdag.bench.judging import BINS, outcomes
 from bayesdag.bench.runners import EXTERNAL, OPPONENTS, BaseRate, Call, Command, Opponent
 from bayesdag.bench.suite import Trial
 from bayesdag.datasets.broken_world import BrokenWorld
+from bayesdag.datasets.mixed_network import MixedNetwork
 from bayesdag.datasets.synthetic import Synthetic
 from bayesdag.errors import InputError
 from bayesdag.methods.bayesdag import BayesDAG
@@ -110,6 +111,10 @@ def test_a_command_and_a_function_are_timed():
         Command(("-c", "1 / 0")).measure(trials(1))
 
 
+CLASS = np.zeros((4, 4))
+CLASS[0, 1], CLASS[1, 2], CLASS[2, 1] = 1, 0.5, 0.5
+
+
 @pytest.fixture
 def interpreter(monkeypatch, tmp_path):
     """An interpreter with a BOSS that always finds v0 -> v1 - v2."""
@@ -136,7 +141,42 @@ def test_an_opponent_runs_in_its_own_interpreter(interpreter):
     assert found["package_version"] == "0.0.1"
     assert found["expected_num_edges"] == 2.0  # one directed, one half and half
     assert found["expected_cpdag_shd"] > 0
+    assert found["expected_shd"] == metrics.shd_of_marginals(CLASS, SMALL(1).graph)
     assert found["seconds"] >= 0
+
+
+def test_an_opponent_for_columns_of_any_kind_is_told_their_kinds(monkeypatch, tmp_path):
+    """A GES that finds an arrow from every category to the next column, if there is one."""
+    (tmp_path / "pgmpy").mkdir()
+    (tmp_path / "pgmpy" / "__init__.py").write_text("")
+    (tmp_path / "pgmpy" / "structure_score.py").write_text("BICCondGauss = list\n")
+    (tmp_path / "pgmpy" / "causal_discovery.py").write_text(
+        "class GES:\n"
+        "    def __init__(self, scoring_method): pass\n"
+        "    def fit(self, frame):\n"
+        "        labelled = frame.select_dtypes('category')\n"
+        "        sorted_ = {c: labelled[c].cat.ordered for c in labelled}\n"
+        "        ends = {(c, str(int(c) + 1)) for c in sorted_ if str(int(c) + 1) in frame}\n"
+        "        classes = {pair for pair in ends if not sorted_[pair[0]]}\n"
+        "        sides = {'directed_edges': classes, 'undirected_edges': ends - classes}\n"
+        "        self.causal_graph_ = type('Found', (), sides)\n"
+        "        return self\n"
+    )
+    metadata = tmp_path / "pgmpy-0.0.1.dist-info" / "METADATA"
+    metadata.parent.mkdir()
+    metadata.write_text("Metadata-Version: 2.1\nName: pgmpy\nVersion: 0.0.1\n")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setenv(OPPONENTS, sys.executable)
+    source = MixedNetwork(6, num_train=50, num_test=0)(3)
+    found = Opponent("ges_conditional_gaussian").found(source)
+    expected = np.zeros((6, 6))
+    for j, kind in enumerate(source.train.kinds[:-1]):
+        if kind.is_discrete:
+            ordered = kind.name == "ordinal"
+            expected[j, j + 1] = 0.5 if ordered else 1
+            expected[j + 1, j] = 0.5 if ordered else 0
+    np.testing.assert_array_equal(found["edge"], expected)
+    np.testing.assert_array_equal(found["cpdag"], expected > 0)
 
 
 def test_an_opponent_without_an_interpreter_is_left_out_in_words(monkeypatch):

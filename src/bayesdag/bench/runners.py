@@ -82,7 +82,8 @@ class Opponent(OneByOne):
         """Arrays that the other package's method returns on these rows."""
         with tempfile.TemporaryDirectory() as folder:
             given, found = Path(folder, "given.npz"), Path(folder, "found.npz")
-            np.savez(given, x=source.train.scaled)
+            kinds = [kind.name for kind in source.train.kinds]
+            np.savez(given, x=source.train.scaled, kinds=kinds)
             words = [f"{key}={value}" for key, value in self._matched(source).items()]
             program = [os.environ[OPPONENTS], str(EXTERNAL / "opponents.py"), self.name]
             _call([*program, str(given), str(found), *words])
@@ -119,6 +120,7 @@ def opponent_measures(found: dict[str, np.ndarray], truth: np.ndarray) -> Measur
     if "cpdag" in found:
         distance = float(metrics.shd(found["cpdag"], cpdag(truth)))
         measures |= {"expected_cpdag_shd": distance, "best_cpdag_shd": distance}
+        measures["expected_shd"] = metrics.shd_of_marginals(edge, truth)
     return measures
 
 

@@ -10,25 +10,21 @@ from bayesdag.cli.app import app, examples
 from bayesdag.cli.options import (
     AsJson,
     Cluster,
-    Decimal,
-    Drop,
     Environment,
     Force,
     Interventions,
     Kinds,
-    Log,
-    NaValues,
     NoAssumedRoots,
-    Only,
     Quiet,
     Result,
     Seed,
+    Steps,
     Table,
     Top,
     check_suffix,
     path_or_name,
-    preparing,
     settings,
+    with_preparing,
 )
 from bayesdag.cli.output import print_table, say, typed_command
 from bayesdag.cli.posterior_tables import print_posterior
@@ -54,9 +50,11 @@ if TYPE_CHECKING:
         "methods collapsed               (what --preset and --set take)",
     )
 )
+@with_preparing
 def fit(
     table: Table,
     out: Annotated[Path, typer.Option(help="Where the result goes (.nc).")],
+    *,
     method: Annotated[
         str | None, typer.Option(help="A name from `bayesdag methods`; default: auto.")
     ] = None,
@@ -65,11 +63,7 @@ def fit(
     interventions: Interventions = None,
     environment: Environment = None,
     kinds: Kinds = None,
-    drop: Drop = None,
-    only: Only = None,
-    na_values: NaValues = None,
-    log: Log = None,
-    decimal: Decimal = None,
+    steps: Steps,
     scaling: Annotated[str, typer.Option(help="standardise, centre or none.")] = "standardise",
     seed: Seed = 0,
     preset: Annotated[
@@ -120,7 +114,7 @@ def fit(
         scaling=scaling,
         environment=tuple(environment or ()) or None,
         kinds=path_or_name(kinds),
-        **preparing(drop, only, na_values, log, decimal),
+        **steps,
     )
     wrapped, taken = fitting.suited(chosen, data)
     graph = None if truth is None else read_edges(truth, data.names)

@@ -5,16 +5,12 @@ from typing import TYPE_CHECKING
 from bayesdag.cli.app import app, examples
 from bayesdag.cli.options import (
     AsJson,
-    Decimal,
-    Drop,
     Environment,
     Kinds,
-    Log,
-    NaValues,
-    Only,
+    Steps,
     Table,
     path_or_name,
-    preparing,
+    with_preparing,
 )
 from bayesdag.cli.output import print_json, print_rows, say
 
@@ -30,15 +26,13 @@ if TYPE_CHECKING:
         "inspect cells.csv --json",
     )
 )
+@with_preparing
 def inspect(
     table: Table,
+    *,
     environment: Environment = None,
     kinds: Kinds = None,
-    drop: Drop = None,
-    only: Only = None,
-    na_values: NaValues = None,
-    log: Log = None,
-    decimal: Decimal = None,
+    steps: Steps,
     as_json: AsJson = False,
 ) -> None:
     """Show what each column holds and what a fit would do with it; nothing is fitted."""
@@ -50,7 +44,7 @@ def inspect(
             table,
             environment=tuple(environment or ()) or None,
             kinds=path_or_name(kinds),
-            **preparing(drop, only, na_values, log, decimal),
+            **steps,
         )
     if as_json:
         print_json(inspection.to_dict(found))

@@ -1,6 +1,9 @@
 """Arguments and options that several commands share, and how their text is read."""
 
+import functools
+import inspect
 import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -57,6 +60,8 @@ Log = Annotated[
 Decimal = Annotated[
     str | None, typer.Option(help="',' where numbers are written with a decimal comma.")
 ]
+# What `with_preparing` hands over: keywords of `read`.
+Steps = dict[str, Any]
 NoAssumedRoots = Annotated[
     bool,
     typer.Option(
@@ -76,16 +81,27 @@ EffectValues = Annotated[
 ]
 
 
-def preparing(
-    drop: list[str] | None,
-    only: list[str] | None,
-    na_values: list[str] | None,
-    log: list[str] | None,
-    decimal: str | None,
-) -> dict[str, Any]:
-    """How a table is prepared, as `read` takes it."""
-    steps = {"drop": drop, "only": only, "na_values": na_values, "log": log, "decimal": decimal}
-    return {name: step or None for name, step in steps.items()}
+PREPARING = {"drop": Drop, "only": Only, "na_values": NaValues, "log": Log, "decimal": Decimal}
+
+
+def with_preparing(command: Callable[..., None]) -> Callable[..., None]:
+    """The command with all options that prepare a table, in the place of its argument `steps`."""
+
+    @functools.wraps(command)
+    def asked(**given: Any) -> None:
+        steps = {name: given.pop(name) or None for name in PREPARING}
+        command(**given, steps=steps)
+
+    parameters = []
+    for own in inspect.signature(command).parameters.values():
+        one_by_one = [
+            own.replace(name=name, annotation=option, default=None)
+            for name, option in PREPARING.items()
+        ]
+        parameters += one_by_one if own.name == "steps" else [own]
+    asked.__signature__ = inspect.Signature(parameters)  # pyright: ignore[reportAttributeAccessIssue]
+    asked.__annotations__ = {one.name: one.annotation for one in parameters}
+    return asked
 
 
 def settings(pairs: list[str]) -> dict[str, str]:

@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 import numpy as np
 from jaxtyping import Float
@@ -90,17 +90,13 @@ def inspect(
     *,
     environment: object = None,
     kinds: object = None,
-    drop: object = None,
-    only: object = None,
-    na_values: object = None,
-    log: object = None,
-    decimal: str | None = None,
+    **said: Unpack[preparing.Steps],
 ) -> Inspection:
     """What the columns of a table hold; nothing is fitted, and no column stops the others.
 
     The arguments are those of `read`.
     """
-    steps = preparing.preparation(drop, only, na_values, log, decimal)
+    steps = preparing.Preparation.of(said)
     table = preparing.prepared(tables.frame(source, decimal=steps.decimal), steps)
     if not len(table):
         raise InputError("the table has names of columns and no rows; there is nothing to look at")

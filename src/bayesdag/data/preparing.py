@@ -4,18 +4,48 @@ What was done is kept with the data, so that the same table can be read again in
 """
 
 import re
-from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, cast
 
 import numpy as np
-import pandas as pd
 from jaxtyping import Float
 
 from bayesdag.data.kinds import CONTINUOUS, Declaration, Kind, label_of
 from bayesdag.errors import InputError, did_you_mean
+from bayesdag.types.late_imports import late
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    DataFrame = pd.DataFrame
+    Series = pd.Series
+else:
+    pd = late("pandas")
+    DataFrame = "pandas.DataFrame"
+    Series = "pandas.Series"
 
 DECIMALS = (".", ",")
 _DECIMAL_COMMA = r"\s*[+-]?(\d+|\d*,\d+)([eE][+-]?\d+)?\s*"
+
+
+class Steps(TypedDict, total=False):
+    """What a user may say of how a table is prepared: the keywords of `read`, `fit`, `inspect`.
+
+    Columns and codes are a name, several separated by commas, or a list of them; None says nothing.
+
+    Attributes:
+        drop: columns to leave out.
+        only: columns to keep.
+        na_values: what stands for a missing cell, beside empty ones.
+        log: columns of which to take the natural logarithm; they are called log(…) then.
+        decimal: "," where numbers are written with a decimal comma.
+    """
+
+    drop: object
+    only: object
+    na_values: object
+    log: object
+    decimal: str | None
 
 
 class Preparation(NamedTuple):
@@ -35,6 +65,19 @@ class Preparation(NamedTuple):
     log: tuple[str, ...] = ()
     decimal: str = "."
 
+    @classmethod
+    def of(cls, steps: Mapping[str, object]) -> "Preparation":
+        """From what a user says."""
+        for name in steps:
+            if name not in cls._fields:
+                raise TypeError(f"unexpected keyword {name!r}; {did_you_mean(name, cls._fields)}")
+        decimal = steps.get("decimal")
+        if decimal not in (None, *DECIMALS):
+            raise InputError(f"decimal is {decimal!r}; it is '.' or ','")
+        listed = (name for name in cls._fields if name != "decimal")
+        texts = {name: _texts(name, steps.get(name)) for name in listed}
+        return cls(**texts, decimal=str(decimal or "."))
+
     def to_dict(self) -> dict[str, Any]:
         """As plain data: what is done, and nothing of what is not."""
         pairs = zip(self._asdict().items(), Preparation(), strict=True)
@@ -42,19 +85,11 @@ class Preparation(NamedTuple):
         return {name: [*v] if isinstance(v, tuple) else v for name, v in kept.items()}
 
 
-def preparation(
-    drop: object = None,
-    only: object = None,
-    na_values: object = None,
-    log: object = None,
-    decimal: object = None,
-) -> Preparation:
-    """From what a user says: a name, several separated by commas, or a list of them."""
-    if decimal not in (None, *DECIMALS):
-        raise InputError(f"decimal is {decimal!r}; it is '.' or ','")
-    listed = {"drop": drop, "only": only, "na_values": na_values, "log": log}
-    texts = {name: _texts(name, given) for name, given in listed.items()}
-    return Preparation(**texts, decimal=str(decimal or "."))
+def split(settings: Mapping[str, Any]) -> tuple[Steps, dict[str, Any]]:
+    """Keywords that prepare a table, and all others."""
+    mine = {name: value for name, value in settings.items() if name in Preparation._fields}
+    rest = {name: value for name, value in settings.items() if name not in mine}
+    return cast(Steps, mine), rest
 
 
 def _texts(option: str, given: object) -> tuple[str, ...]:
@@ -74,7 +109,7 @@ def resolved(steps: Preparation, names: tuple[str, ...]) -> Preparation:
     return steps._replace(**columns, na_values=tuple(_split(steps.na_values)))
 
 
-def prepared(table: pd.DataFrame, steps: Preparation) -> pd.DataFrame:
+def prepared(table: DataFrame, steps: Preparation) -> DataFrame:
     """The table with the columns that are wanted, and what is no value taken as missing."""
     names = tuple(table.columns)
     wanted = _columns("only", steps.only, names) if steps.only else list(names)
@@ -89,7 +124,7 @@ def prepared(table: pd.DataFrame, steps: Preparation) -> pd.DataFrame:
     return changed
 
 
-def _prepared_column(column: pd.Series, steps: Preparation) -> pd.Series:
+def _prepared_column(column: Series, steps: Preparation) -> Series:
     if steps.decimal == ",":
         column = _with_points(column)
     return _without(column, _split(steps.na_values)) if steps.na_values else column
@@ -116,13 +151,16 @@ def log_name(name: str) -> str:
     return f"log({name})"
 
 
-def with_logarithms(table: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
+def with_logarithms(table: DataFrame, columns: Sequence[str]) -> DataFrame:
     """The table with the logarithms of these columns at its end."""
     from bayesdag.data import encoding
 
-    measured = Declaration("continuous")
-    numbers = {name: encoding.column(table[name], name, (), measured).values for name in columns}
-    return table.assign(**{log_name(k): logarithm(x, k)[0] for k, x in numbers.items()})
+    measured, taken = Declaration("continuous"), {}
+    for name in columns:
+        column: Any = table[name]
+        numbers = encoding.column(column, name, (), measured).values
+        taken[log_name(name)] = logarithm(numbers, name)[0]
+    return table.assign(**taken)
 
 
 def declared_for_log(
@@ -150,7 +188,7 @@ def _split(entries: tuple[str, ...]) -> list[str]:
     return [part.strip() for entry in entries for part in entry.split(",") if part.strip()]
 
 
-def _with_points(column: pd.Series) -> pd.Series:
+def _with_points(column: Series) -> Series:
     """Numbers with decimal commas as numbers; any other column as it is."""
     if pd.api.types.is_numeric_dtype(column.dtype):
         return column
@@ -165,7 +203,7 @@ def _with_points(column: pd.Series) -> pd.Series:
     return pd.Series(changed, index=column.index, dtype=object, name=column.name)
 
 
-def _without(column: pd.Series, codes: list[str]) -> pd.Series:
+def _without(column: Series, codes: list[str]) -> Series:
     """The column with cells that equal a code taken as missing."""
     labels = column.map(label_of, na_action="ignore").astype(object)
     hit = labels.isin([label_of(_number_or_text(code)) for code in codes])

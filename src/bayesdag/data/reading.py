@@ -8,18 +8,17 @@ would ask about is said.
 import os
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
 
-from bayesdag.data import environments, gaps, kinds, validation
+from bayesdag.data import environments, gaps, kinds, preparing, validation
 from bayesdag.data.dataset import Dataset
+from bayesdag.data.preparing import Preparation
 from bayesdag.errors import InputError, did_you_mean
 
 if TYPE_CHECKING:
     import pandas
-
-    from bayesdag.data import preparing
 
 
 def read(
@@ -29,11 +28,7 @@ def read(
     scaling: str | None = None,
     environment: object = None,
     kinds: object = None,
-    drop: object = None,
-    only: object = None,
-    na_values: object = None,
-    log: object = None,
-    decimal: str | None = None,
+    **steps: Unpack[preparing.Steps],
 ) -> Dataset:
     """The table in `source`, checked; refusals and warnings name the column and the remedy.
 
@@ -53,17 +48,15 @@ def read(
         kinds: what columns hold, where looking at them would not tell: for each column
             "continuous", "count", "ordinal", "binary" or "categorical", or its levels in order
             (["low", "mid", "high"]); a mapping, or the path of a YAML file.
-        drop: columns to leave out.
-        only: columns to keep.
-        na_values: what stands for a missing cell, beside empty ones.
-        log: columns of which to take the natural logarithm; they are called log(…) then.
-        decimal: "," where numbers are written with a decimal comma.
+        steps: how the table is prepared before it is looked at: `drop` and `only` (columns),
+            `na_values` (what stands for a missing cell), `log` (columns of which to take the
+            logarithm) and `decimal` (","); see `preparing.Steps`.
     """
-    steps = (drop, only, na_values, log, decimal)
+    prepare = preparing.Preparation.of(steps)
     if not isinstance(source, Dataset):
-        data = _parse(source, interventions, environment, kinds, steps)
+        data = _parse(source, interventions, environment, kinds, prepare)
     else:
-        _refuse_preparing(steps, kinds)
+        _refuse_preparing(prepare, kinds)
         data = _with_interventions(_with_environment(source, environment), interventions)
     if not data.is_checked or interventions is not None or environment is not None:
         _check(data)
@@ -91,8 +84,8 @@ def _check(data: Dataset) -> None:
         environments.warn_of_fixed(data.values[:, own], names, data.values[:, ~own])
 
 
-def _refuse_preparing(steps: tuple[object, ...], said: object) -> None:
-    if said is not None or any(step is not None for step in steps):
+def _refuse_preparing(prepare: Preparation, said: object) -> None:
+    if said is not None or prepare != Preparation():
         raise InputError(
             "a Dataset is prepared and has its kinds already; pass the table that it was made "
             "of, with kinds, drop, only, na_values, log and decimal"
@@ -146,12 +139,11 @@ def _parse(
     interventions: object,
     environment: object,
     said: object,
-    steps: tuple[object, object, object, object, str | None],
+    prepare: Preparation,
 ) -> Dataset:
     """The table as it is written in the sources."""
-    from bayesdag.data import preparing, tables
+    from bayesdag.data import tables
 
-    prepare = preparing.preparation(*steps)
     table = tables.frame(source, decimal=prepare.decimal)
     prepare = preparing.resolved(prepare, tuple(table.columns))
     table = preparing.prepared(table, _sparing(prepare, interventions, environment, table))
@@ -176,11 +168,11 @@ def _parse(
 
 
 def _sparing(
-    prepare: "preparing.Preparation",
+    prepare: Preparation,
     interventions: object,
     environment: object,
     table: "pandas.DataFrame",
-) -> "preparing.Preparation":
+) -> Preparation:
     """`only` keeps what says which cells were set and where rows come from, too."""
     if not prepare.only:
         return prepare
@@ -194,10 +186,10 @@ def _sparing(
 def _encoded(
     table: "pandas.DataFrame",
     declared: dict[str, kinds.Declaration],
-    prepare: "preparing.Preparation",
+    prepare: Preparation,
 ) -> tuple[np.ndarray, tuple[kinds.Kind, ...], tuple[str, ...]]:
     """Values with NaN for gaps, kinds, and names; logarithms taken."""
-    from bayesdag.data import encoding, preparing
+    from bayesdag.data import encoding
 
     names = tuple(table.columns)
     logs = preparing.log_columns(prepare, names)

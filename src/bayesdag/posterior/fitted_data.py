@@ -3,13 +3,12 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from bayesdag.data import KINDS, Dataset, read, tables
+from bayesdag.data import KINDS, Dataset, preparing, read, tables
+from bayesdag.data.preparing import Preparation
 from bayesdag.data.reading import labelled
 from bayesdag.errors import FileFormatError, InputError
 from bayesdag.posterior.check_result import Check
 from bayesdag.posterior.libraries import DataFrame
-
-_STEPS = ("drop", "only", "na_values", "log", "decimal", "scaling")
 
 
 def read_again(
@@ -24,11 +23,9 @@ def read_again(
     Columns that were dropped, or that it does not have, may be missing in it: whether these are
     the data that were fitted is judged afterwards.
     """
-    from bayesdag.data import preparing
-
     steps: Mapping[str, Any] = summary.get("preparation", {})
     table = tables.frame(source, decimal=str(steps.get("decimal", ".")))
-    kept = {name: steps[name] for name in _STEPS if name in steps}
+    kept = {name: steps[name] for name in (*Preparation._fields, "scaling") if name in steps}
     if "drop" in kept:
         kept["drop"] = [name for name in kept["drop"] if name in table.columns] or None
     logs = {preparing.log_name(name) for name in steps.get("log", ())}
@@ -40,8 +37,6 @@ def read_again(
 
 def units(summary: Mapping[str, Any], rows: object) -> DataFrame:
     """Rows with labels and logarithms, from the table as it was before it was prepared, too."""
-    from bayesdag.data import preparing
-
     if isinstance(rows, Dataset):
         return labelled(rows)
     steps: Mapping[str, Any] = summary.get("preparation", {})

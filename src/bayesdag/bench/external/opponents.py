@@ -1,9 +1,9 @@
 """Runs one opponent on one data set, in an interpreter of its own that has it installed.
 
-Started by suites (`linear`, `rivals`, `published_settings`, `dibs_package`): reads `x` from an
-.npz file and writes edge probabilities and, where there are draws or one DAG, graphs. The package
-under test does not depend on any of these libraries; each runs with its own defaults unless a
-setting is given.
+Started by suites (`linear`, `rivals`, `published_settings`, `dibs_package`, `kinds_of_columns`):
+reads `x`, and the kinds of its columns, from an .npz file and writes edge probabilities and, where
+there are draws or one DAG, graphs. The package under test does not depend on any of these
+libraries; each runs with its own defaults unless a setting is given.
 """
 
 import importlib
@@ -81,6 +81,39 @@ def boss_bdeu(x: np.ndarray, settings: dict) -> dict:
 
     del settings
     return marked(search(codes(x), "local_score_BDeu", verbose=False).graph)
+
+
+def ges_conditional_gaussian(x: np.ndarray, settings: dict) -> dict:
+    """GES of pgmpy with the BIC of conditional Gaussian families, for columns of any kind."""
+    from pgmpy.causal_discovery import GES
+    from pgmpy.structure_score import BICCondGauss
+
+    frame = labelled(x, settings["kinds"])
+    found = GES(scoring_method=BICCondGauss(frame)).fit(frame).causal_graph_
+    edge = np.zeros((x.shape[1],) * 2)
+    for i, j in found.directed_edges:
+        edge[int(i), int(j)] = 1
+    for i, j in found.undirected_edges:
+        edge[int(i), int(j)] = edge[int(j), int(i)] = 0.5
+    return {"edge": edge, "cpdag": (edge > 0).astype(np.int8)}
+
+
+def pc_rcit(x: np.ndarray, settings: dict) -> dict:
+    """PC of causal-learn with its randomised kernel test, which asks for no distribution."""
+    from causallearn.search.ConstraintBased.PC import pc
+
+    return marked(pc(x, float(settings["alpha"]), "rcit", show_progress=False).G.graph)
+
+
+def labelled(x: np.ndarray, kinds: list[str]):
+    """A frame of measurements and categories; columns are called by their numbers."""
+    import pandas as pd
+
+    frame = pd.DataFrame(x, columns=[str(j) for j in range(x.shape[1])])
+    for j, kind in enumerate(kinds):
+        if kind in {"binary", "ordinal", "categorical"}:
+            frame[str(j)] = pd.Categorical(codes(x[:, [j]])[:, 0], ordered=kind == "ordinal")
+    return frame
 
 
 def codes(x: np.ndarray) -> np.ndarray:
@@ -219,6 +252,8 @@ PACKAGES = {
     "ges": "causal-learn",
     "ges_bdeu": "causal-learn",
     "boss_bdeu": "causal-learn",
+    "ges_conditional_gaussian": "pgmpy",
+    "pc_rcit": "causal-learn",
     "lingam": "lingam",
     "dagma": "dagma",
     "notears_mlp": "gcastle",
@@ -235,6 +270,8 @@ MODULES = {
     "ges": "causallearn.search.ScoreBased.GES",
     "ges_bdeu": "causallearn.search.ScoreBased.GES",
     "boss_bdeu": "causallearn.search.PermutationBased.BOSS",
+    "ges_conditional_gaussian": "pgmpy.causal_discovery",
+    "pc_rcit": "causallearn.search.ConstraintBased.PC",
     "lingam": "lingam",
     "dagma": "dagma.nonlinear",
     "notears_mlp": "castle.algorithms",
@@ -250,6 +287,8 @@ PROGRAMS = {
     "ges": ges,
     "ges_bdeu": ges_bdeu,
     "boss_bdeu": boss_bdeu,
+    "ges_conditional_gaussian": ges_conditional_gaussian,
+    "pc_rcit": pc_rcit,
     "lingam": lingam,
     "dagma": dagma,
     "notears_mlp": notears_mlp,
@@ -276,7 +315,8 @@ def main() -> None:
     stop_with_parent()
     name, source, target = sys.argv[1:4]
     settings = dict(item.split("=") for item in sys.argv[4:])
-    x = np.load(source)["x"]
+    with np.load(source) as given:
+        x, settings["kinds"] = given["x"], given["kinds"].tolist()
     importlib.import_module(MODULES[name])
     np.random.seed(0)  # noqa: NPY002 - the libraries draw from the global generator
     started, cpu = time.perf_counter(), time.process_time()
