@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from bayesdag.bench import Cell, Store
+from bayesdag.bench.tables import commit_of
 
 ROOT = Path(__file__).parents[1]
 CELLS = ROOT / "experiments/results/rivals"
@@ -33,13 +34,24 @@ def tables(cells: list[Cell]) -> str:
     """All methods on the data sets they share, after those that share several, if there are any."""
     cells = [c for c in cells if c.setting.get("d") == NUM_VARIABLES and "functions" in c.setting]
     lost = [cell for cell in cells if cell.status != "done"]
-    cells = [cell for cell in cells if cell.status == "done"]
+    cells = of_one_commit([cell for cell in cells if cell.status == "done"])
     often = [cell for cell in cells if cell.method in _methods_with_several(cells)]
     if {cell.method for cell in often} <= {"empty", *BASELINES} or len(often) == len(cells):
         return table(cells, lost)
     whole = table(cells, lost)
     parts = ("Methods with several data sets of each kind:", table(often), "All:", whole)
     return "\n\n".join(parts)
+
+
+def of_one_commit(cells: list[Cell]) -> list[Cell]:
+    """Cells of every method by the commit that measured most of its data sets: no row mixes two."""
+    counts: dict[str, Counter[str]] = defaultdict(Counter)
+    for cell in cells:
+        counts[cell.method][commit_of(cell)] += 1
+    kept = {
+        method: max(found, key=lambda c, of=found: (of[c], c)) for method, found in counts.items()
+    }
+    return [cell for cell in cells if commit_of(cell) == kept[cell.method]]
 
 
 def table(cells: list[Cell], lost: Sequence[Cell] = ()) -> str:

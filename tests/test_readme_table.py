@@ -70,6 +70,18 @@ def test_methods_with_several_data_sets_are_compared_on_all_of_them(page):
     assert "All:" not in page.tables([*cells("cheap", 1), *cells("expensive", 1)])
 
 
+def test_a_row_is_of_the_commit_that_measured_most_of_it(page):
+    def cell(seed, commit, kind):
+        setting, measures = {"functions": kind, "d": 10}, {"expected_cpdag_shd": float(seed)}
+        return Cell("x", setting, "ours", seed, measures=measures | {"cpu": 1.0},
+                    stamp={"commit": commit})  # fmt: skip
+
+    kinds = ("linear", "nonlinear")
+    some = [cell(seed, "new", kind) for seed in (2, 3) for kind in kinds]
+    found = page.tables([*some, *(cell(9, "old", kind) for kind in kinds)])
+    assert "| ours | – | 2.5 | 2.5 | 1 | 4 |" in found
+
+
 def test_methods_that_were_lost_everywhere_are_shown(page):
     setting = {"functions": "linear", "d": 10}
     found = Cell("x", setting, "cheap", 0, measures={"expected_cpdag_shd": 1.0, "cpu": 1.0})

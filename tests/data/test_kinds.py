@@ -212,6 +212,8 @@ HOSTILE = {
     "many labels": ([f"city {i % 60}" for i in range(600)], "60 different labels.*rare ones"),
     "dates": ([f"2024-01-{1 + i % 28:02d}" for i in range(N)], "looks like a date.*--drop"),
     "units": ([f"{i % 7} %" for i in range(N)], "numbers with a unit"),
+    "other units": ([f"{i % 60} kg" for i in range(600)], "numbers with a unit or in quotes"),
+    "quoted numbers": ([f'="{i % 60}"' for i in range(600)], "with a unit or in quotes, take"),
     "quarters": ([f"{2000 + i // 4}Q{1 + i % 4}" for i in range(N)], "looks like a date"),
     "always the same": (["a"] * N, "always 'a'; a constant"),
 }

@@ -1,7 +1,5 @@
 """A method on data sets with a known truth: fitted, judged and timed."""
 
-import resource
-import sys
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,9 +7,9 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from bayesdag import fitting, plugins
+from bayesdag.bench import usage
 from bayesdag.bench.effects import judge_effects
 from bayesdag.bench.judging import against_exact, against_truth, by_draw, stages
 from bayesdag.bench.monitors import RunClock, StartAt, Watch
@@ -81,11 +79,11 @@ class FitRunner:
         """Quality and time on every data set."""
         sources = [trial.dataset(trial.seed) for trial in trials]
         clock = RunClock()
-        wall, cpu = time.perf_counter(), time.process_time()
+        wall, cpu = time.perf_counter(), usage.cpu_seconds()
         found = self._posteriors(trials, sources, clock)
         spent = {
             "seconds": (time.perf_counter() - wall) / len(trials),
-            "cpu": (time.process_time() - cpu) / len(trials),
+            "cpu": (usage.cpu_seconds() - cpu) / len(trials),
             "memory_gb": peak_memory() / 1e9,
             **clock.measures(),
         }
@@ -168,8 +166,6 @@ def with_baselines(
 
 
 def peak_memory() -> float:
-    """Most bytes that the accelerator, or else this process, has held."""
+    """Most bytes that the accelerator, or else this process and its children, have held."""
     stats = jax.devices()[0].memory_stats() or {}
-    kilobytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    unit = 1 if sys.platform == "darwin" else 1024
-    return float(stats.get("peak_bytes_in_use", 0)) or float(np.multiply(kilobytes, unit))
+    return float(stats.get("peak_bytes_in_use", 0)) or usage.most_bytes()

@@ -2,7 +2,6 @@
 
 import os
 import pkgutil
-import resource
 import subprocess
 import sys
 import tempfile
@@ -15,6 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from bayesdag import metrics
+from bayesdag.bench import usage
 from bayesdag.bench.judging import BINS, UNSURE, of_probabilities, outcomes
 from bayesdag.bench.suite import Measures, Trial
 from bayesdag.datasets import Benchmark
@@ -176,14 +176,9 @@ class Call(OneByOne):
 
 def timed(task: Callable[[], object]) -> dict[str, float]:
     """Wall and CPU seconds, those of child processes included."""
-    wall, cpu = time.perf_counter(), _cpu_seconds()
+    wall, cpu = time.perf_counter(), usage.cpu_seconds()
     task()
-    return {"seconds": time.perf_counter() - wall, "cpu": _cpu_seconds() - cpu}
-
-
-def _cpu_seconds() -> float:
-    usage = [resource.getrusage(w) for w in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    return sum(u.ru_utime + u.ru_stime for u in usage)
+    return {"seconds": time.perf_counter() - wall, "cpu": usage.cpu_seconds() - cpu}
 
 
 def _call(command: list[str]) -> str:

@@ -31,6 +31,7 @@ _CLASS_WORDS = frozenset(
     | {"race", "region", "religion", "sex", "site", "species", "state", "target", "type"}
 )
 _IDENTIFIER_WORDS = frozenset({"id", "identifier", "ids", "index", "key", "uuid"})
+_NUMBER_AND_MORE = r"[^\w]*\d+([.,]\d+)?\s*[^\d\s]{0,8}"  # 40 kg, ="40"
 _ROWS_OF_IDENTIFIERS = 20  # fewer whole numbers may differ by chance
 _ROUNDING = 8 * float(np.finfo(np.float64).eps)
 
@@ -67,6 +68,8 @@ def refuse_identifier(
     """Refuses text that names rows, or that has more labels than could be learned from."""
     said = f", such as {example[0]!r}" if example else ""
     drop = f"drop it (drop=[{name!r}], --drop {name})"
+    if example and re.fullmatch(_NUMBER_AND_MORE, example[0]) and num_levels > FEW_LEVELS:
+        drop += "; if these are numbers with a unit or in quotes, take that out"
     if num_levels > FEW_LEVELS and num_levels * ROWS_PER_LEVEL > num_rows:
         raise InputError(
             f"column {name!r} holds {num_levels} different texts in {num_rows} rows{said}: an "
