@@ -265,7 +265,8 @@ def test_data_sets_of_a_suite_that_may_be_stopped_cover_all_families_from_the_st
         num = len({trial.setting["data"] for trial in part.trials})
         for start in range(0, len(part.trials), num):
             assert len({t.setting["data"] for t in part.trials[start : start + num]}) == num
-        first = [t.setting for t in part.trials[: 6 * num : num]]
+        seeds = len({trial.seed for trial in part.trials})
+        first = [t.setting for t in part.trials[: 6 * seeds * num : seeds * num]]
         assert len({s["rows"] for s in first}) == len({s["d"] for s in first}) == 3
 
 

@@ -4,8 +4,8 @@ Programs of many small matrices keep one core busy. Threads would not help: two 
 one process wait for one another's threads, and can do so for ever (seen with jaxlib 0.10). So
 batches go to processes, which are started once and stay for the next batch and the next fit.
 
-BAYESDAG_WORKERS says how many there are; 1 computes everything in the process of the fit. Which
-process computes what changes no result.
+BAYESDAG_WORKERS says how many there are; 1, and where loky is not installed, computes everything in
+the process of the fit. Which process computes what changes no result.
 """
 
 import multiprocessing
@@ -58,7 +58,7 @@ def number() -> int:
     if said:
         if not said.isdigit() or int(said) < 1:
             raise InputError(f"{VARIABLE} is {said!r}; it must be a number, 1 or more")
-        return int(said)
+        return int(said) if _installed() else 1
     return min(_cores(), _MOST) if _installed() else 1
 
 
