@@ -8,6 +8,7 @@ import pytest
 from bayesdag.data import Dataset
 from bayesdag.errors import FileFormatError
 from bayesdag.fitting import fit
+from bayesdag.methods.exact import Exact
 from bayesdag.posterior import observed_reliability as observed
 from bayesdag.posterior.check_result import FEWEST_ROWS, Check, VariableCheck, from_summary
 from bayesdag.posterior.observed_reliability import (
@@ -93,7 +94,7 @@ def test_a_fit_says_what_its_certainty_is_worth(shipped):
     rng = np.random.default_rng(0)
     x = rng.normal(size=600)
     y = x + 0.3 * x**2 + 0.3 * rng.normal(size=600)
-    posterior = fit(Dataset(np.c_[x, y], ("x", "y")), "exact", num_samples=20)
+    posterior = fit(Dataset(np.c_[x, y], ("x", "y")), Exact(num_samples=20, coarsened=True))
     assert posterior.checked.model == "scores/bge"
     assert posterior.checked.num_rows == 600
     assert any(line.startswith("reliability: ") for line in posterior.describe())

@@ -133,9 +133,11 @@ def read(path: Path) -> ObservedReliability:
 def model_of(method: Facts | None) -> str:
     """Name of what decides how sure a method is: its score, or else the method itself.
 
-    `exact` and `collapsed` with one score have one posterior, so they share what was observed.
+    `exact` and `collapsed` with one score have one posterior, so they share what was observed:
+    of evidence that counts less where the rows contradict the model. Of evidence that is taken at
+    its word nothing was.
     """
-    if not isinstance(method, Mapping):
+    if not isinstance(method, Mapping) or not method.get("coarsened", True):
         return ""
     score = method.get("score")
     chosen = cast(Facts, score) if isinstance(score, Mapping) else method
