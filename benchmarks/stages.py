@@ -3,8 +3,10 @@
     python benchmarks/stages.py 5000x10
 
 A table is a CSV file, or ROWSxCOLUMNS of the synthetic generator (mechanism mlp, two edges per
-node, or 5000x50x4: four; development seed 5). Seconds of a stage do not include those of stages inside it; CPU seconds are of all threads. Programs that are kept
-(BAYESDAG_CACHE) are not compiled again: point it to an empty folder to include compilation.
+node, or 5000x50x4: four; development seed 5). Seconds of a stage do not include those of stages
+inside it; CPU seconds are of all threads of this process, and on a CPU other processes train
+families beside it (BAYESDAG_WORKERS=1: none does). Programs that are kept (BAYESDAG_CACHE) are not
+compiled again: point it to an empty folder to include compilation.
 """
 
 import argparse
@@ -49,6 +51,7 @@ class Stages:
         self.cpu: dict[str, float] = defaultdict(float)
         self.compiling: dict[str, float] = defaultdict(float)
         self.families: dict[str, int] = defaultdict(int)
+        self.again: dict[str, int] = defaultdict(int)
         self._open: list[tuple[str, np.ndarray]] = []
 
     def watch(self, home: Any, name: str, label: str | Callable[..., str]) -> None:
@@ -89,6 +92,17 @@ class Stages:
         self.families[f"asked for, up to {size} parents"] += len(group.node)
         return f"networks of up to {size} parents"
 
+    def keeping(self, keep: Callable[..., None]) -> Callable[..., None]:
+        """The cache's choice between old and new networks, counted where there are old ones."""
+
+        def counted(cache: Any, family: Any, networks: Any) -> None:
+            before = cache.trained[family]
+            keep(cache, family, networks)
+            if before.has_networks:
+                self.again["better" if cache.trained[family] is not before else "kept"] += 1
+
+        return counted
+
     def lines(self) -> list[str]:
         """The table."""
         rows = [f"{'stage':40s} {'wall s':>8s} {'CPU s':>8s} {'of it compiling (wall)':>24s}"]
@@ -128,6 +142,8 @@ def profile(name: str) -> list[str]:
         caches.append(self)
 
     network_cache.NetworkCache.__init__ = remember
+    kept = network_cache.NetworkCache._keep_better
+    network_cache.NetworkCache._keep_better = stages.keeping(kept)
     jax.monitoring.register_event_duration_secs_listener(stages.compiled)
     data, num_edges = table(name)
     method = Collapsed.PRESETS["neural"]
@@ -141,6 +157,7 @@ def profile(name: str) -> list[str]:
         *stages.lines(),
         f"families: {asked}; {len(trained)} different ones, {with_networks} of them with networks; "
         f"{len(trained) / max(edges, 1):.0f} for each of {edges} edges",
+        f"trained again: {sum(stages.again.values())}, better: {stages.again['better']}",
     ]
 
 

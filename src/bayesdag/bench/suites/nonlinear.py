@@ -29,7 +29,11 @@ CHANGES: tuple[PlainData, ...] = (
     *({"rows": number} for number in (500, 100)),
     {"scaling": "standardised"},
 )
-LEARNED = {NEURAL: Collapsed.PRESETS["neural"], "collapsed, BGe": Collapsed()}
+LEARNED = {
+    NEURAL: Collapsed.PRESETS["neural"],
+    "collapsed, curves": Collapsed.PRESETS["additive"],
+    "collapsed, BGe": Collapsed(),
+}
 OTHERS = {"bayesdag": BayesDAG(), "joint": Joint(), "exact": Exact()}
 LESS_SURE = {"bagged, neural": Bagged.PRESETS["neural"], "averaged, neural": Averaged()}
 ACCURACY = {
