@@ -29,3 +29,11 @@ def test_time_and_memory_of_processes_that_are_still_there_count():
     process.communicate()
     later = usage.cpu_seconds() - before - (time.process_time() - own)
     assert later > spent - 0.05  # one that has ended does not take its time with it
+
+
+def test_work_of_less_than_a_tick_of_the_system_counts():
+    start = time.process_time()
+    before = usage.cpu_seconds()
+    while time.process_time() - start < 0.002:
+        pass
+    assert usage.cpu_seconds() > before
