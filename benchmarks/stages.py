@@ -1,25 +1,30 @@
 """Where the time of a fit with learned functions goes, stage by stage.
 
     python benchmarks/stages.py 5000x10
+    python benchmarks/stages.py 178x14 --out benchmarks/results/stages.json
 
-A table is a CSV file, or ROWSxCOLUMNS of the synthetic generator (mechanism mlp, two edges per
-node, or 5000x50x4: four; development seed 5). Seconds of a stage do not include those of stages
+With `--out` the profile is kept with commit and device, and a page beside it shows all that are
+kept. A table is a CSV file, or ROWSxCOLUMNS of the synthetic generator (mechanism mlp, two edges
+per node, or 5000x50x4: four; development seed 5). Seconds of a stage do not include those of stages
 inside it; CPU seconds are of all threads of this process, and on a CPU other processes train
 families beside it (BAYESDAG_WORKERS=1: none does). Programs that are kept (BAYESDAG_CACHE) are not
 compiled again: point it to an empty folder to include compilation.
 """
 
 import argparse
+import json
 import time
 from collections import defaultdict
 from collections.abc import Callable
 from functools import wraps
+from pathlib import Path
 from typing import Any
 
 import jax
 import numpy as np
 
 import bayesdag
+from bayesdag.bench import stamps
 from bayesdag.datasets.synthetic import Synthetic
 from bayesdag.methods.collapsed import Collapsed
 from bayesdag.orders import pipeline, strategies
@@ -103,13 +108,17 @@ class Stages:
 
         return counted
 
-    def lines(self) -> list[str]:
-        """The table."""
-        rows = [f"{'stage':40s} {'wall s':>8s} {'CPU s':>8s} {'of it compiling (wall)':>24s}"]
-        for label in sorted(self.cpu, key=lambda name: -self.cpu[name]):
-            times = (self.wall[label], self.cpu[label], self.compiling[label])
-            rows.append(f"{label:40s} {times[0]:8.1f} {times[1]:8.1f} {times[2]:24.1f}")
-        return rows
+    def rows(self) -> list[dict[str, Any]]:
+        """Seconds by stage, those that cost most first."""
+        return [
+            {
+                "stage": label,
+                "s": self.wall[label],
+                "cpu_s": self.cpu[label],
+                "compiling_s": self.compiling[label],
+            }
+            for label in sorted(self.cpu, key=lambda name: -self.cpu[name])
+        ]
 
 
 def table(name: str) -> tuple[Any, int | None]:
@@ -128,7 +137,7 @@ def table(name: str) -> tuple[Any, int | None]:
     return benchmark.train, int(np.asarray(benchmark.graph).sum())
 
 
-def profile(name: str) -> list[str]:
+def profile(name: str) -> dict[str, Any]:
     """Seconds by stage of one fit, and how many families it trained."""
     stages = Stages()
     for home, function, label in STAGES:
@@ -149,23 +158,71 @@ def profile(name: str) -> list[str]:
     method = Collapsed.PRESETS["neural"]
     found = stages.time("the rest", lambda: bayesdag.fit(data, method, seed=0, progress=False))
     trained = [family for cache in caches for family in cache.trained.values()]
-    with_networks = sum(family.has_networks for family in trained)
-    asked = ", ".join(f"{count} {words}" for words, count in stages.families.items())
-    edges = num_edges or round(float(found.edge_matrix().sum()), 1)
+    return {
+        "stages": stages.rows(),
+        "edges": num_edges or round(float(found.edge_matrix().sum()), 1),
+        "batches": dict(stages.families),
+        "families": len(trained),
+        "with_networks": int(sum(family.has_networks for family in trained)),
+        "in_one_fold": int(sum(family.num_folds == 1 for family in trained)),
+        "trained_again": sum(stages.again.values()),
+        "better": stages.again["better"],
+    }
+
+
+def lines_of(name: str, found: dict[str, Any]) -> list[str]:
+    """A profile as a section of a page."""
+    wall, cpu = (sum(row[unit] for row in found["stages"]) for unit in ("s", "cpu_s"))
+    asked = ", ".join(f"{count} {words}" for words, count in found["batches"].items())
+    each = found["families"] / max(found["edges"], 1)
     return [
-        f"{name}: {sum(stages.cpu.values()):.0f} CPU s, {sum(stages.wall.values()):.0f} s",
-        *stages.lines(),
-        f"families: {asked}; {len(trained)} different ones, {with_networks} of them with networks; "
-        f"{len(trained) / max(edges, 1):.0f} for each of {edges} edges",
-        f"trained again: {sum(stages.again.values())}, better: {stages.again['better']}",
+        f"## {name}: {cpu:.0f} CPU s, {wall:.0f} s",
+        "",
+        "| stage | s | CPU s | of it compiling, s |",
+        "| --- | --- | --- | --- |",
+        *(
+            f"| {row['stage']} | {row['s']:.1f} | {row['cpu_s']:.1f} | {row['compiling_s']:.1f} |"
+            for row in found["stages"]
+        ),
+        "",
+        f"Families: {found['families']} different ones, {each:.0f} for each of {found['edges']} "
+        f"edges; {found['with_networks']} with networks, {found['in_one_fold']} of them in one "
+        f"fold alone. Networks were {asked}. Trained again: {found['trained_again']}, better: "
+        f"{found['better']}.",
+        "",
     ]
 
 
+def keep(path: Path, name: str, found: dict[str, Any]) -> None:
+    """Put a profile among those that are kept, and write the page that shows them all."""
+    kept = json.loads(path.read_text()) if path.exists() else {}
+    kept[name] = found | stamps.provenance()
+    path.write_text(json.dumps(kept, indent=1) + "\n")
+    lines = [
+        "# Where the time of a fit with learned functions goes",
+        "",
+        "Generated by `python benchmarks/stages.py`; do not edit. One process on one core "
+        "(`BAYESDAG_WORKERS=1`), tables of rows × columns by random networks with two edges per "
+        "node, development seed. Seconds of a stage do not include those of stages inside it.",
+        "",
+    ]
+    for table_name, one in kept.items():
+        lines += lines_of(table_name, one)
+        changed = " and changes" * bool(one["changed"])
+        lines += [f"Commit {str(one['commit'])[:7]}{changed}, {one['device']}.", ""]
+    path.with_suffix(".md").write_text("\n".join(lines[:-1]) + "\n")
+
+
 def main() -> None:
-    """Print the profile of each table that is named."""
+    """Print the profile of a table; one process each, because the fit is watched from inside."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("table", help="a CSV file, or ROWSxCOLUMNS[xEDGES_PER_NODE]")
-    print("\n".join(profile(parser.parse_args().table)))
+    parser.add_argument("--out", type=Path, help="a JSON file of profiles that are kept")
+    given = parser.parse_args()
+    found = profile(given.table)
+    print("\n".join(lines_of(given.table, found)))
+    if given.out:
+        keep(given.out, given.table, found)
 
 
 if __name__ == "__main__":
