@@ -63,7 +63,7 @@ def grasp(x: np.ndarray, settings: dict) -> dict:
 
 
 def ges(x: np.ndarray, settings: dict) -> dict:
-    """GES of causal-learn, forward and backward; a penalty of 1 is BIC."""
+    """GES of causal-learn, forward and backward; a penalty of ½ is BIC (since 0.1.4.8)."""
     from causallearn.search.ScoreBased.GES import ges as search
 
     parameters = {"lambda_value": float(settings["penalty"])}
