@@ -134,7 +134,7 @@ class Taken(NamedTuple):
     Attributes:
         new: given cells that are now stored.
         left: given cells that are not: lost, of an earlier commit, or fewer than the stored ones.
-        dropped: cells that were stored before and gave way to a later commit's.
+        dropped: cells that were stored before and gave way to those of another commit.
     """
 
     new: int

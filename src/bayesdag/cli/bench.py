@@ -154,7 +154,7 @@ def _merge(source: Path, out: Path, as_json: bool) -> None:
         if left:
             say(f"{name}: {left} left: lost, or the row has later cells or more of them", as_json)
         if dropped:
-            say(f"{name}: {dropped} dropped for rows that a later commit has measured", as_json)
+            say(f"{name}: {dropped} dropped: another commit speaks for their rows", as_json)
     for name in suite_names():
         if taken.keys() & {name, *load_suite(name).collects}:
             _write_page(out / f"{name}.md", name, _with_collected(name, "paper", False, out, None))
