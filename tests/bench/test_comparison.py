@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from bayesdag.bench import Cell, Store, write_comparison
-from bayesdag.bench.comparison import comparison, paired_verdict, printed_verdict
+from bayesdag.bench import Cell, Store, comparison, write_comparison
 from bayesdag.bench.published import SYSTEMS, figures
+from bayesdag.bench.verdicts import paired_verdict, printed_verdict
 
 RNG = np.random.default_rng(0)
 
@@ -26,6 +26,14 @@ def measured(method, values, setting, commit="a" * 40, part="er70", first=1000):
 
 def stamp(commit):
     return {"commit": commit, "device": "2 cores, x86_64"}
+
+
+def short(cells):
+    return comparison.comparison(*comparison.verdicts(cells))
+
+
+def long(cells):
+    return comparison.rows(*comparison.verdicts(cells))
 
 
 def rows_of(text, word):
@@ -53,7 +61,7 @@ def test_verdicts_beside_printed_figures_use_both_intervals():
 def test_cells_are_set_beside_the_figures_that_measure_the_same():
     cells = measured("auto", [20.0, 22.0, 21.0], {"graph": "ER", "d": 70})
     other = measured("auto", [300.0, 301.0, 302.0], {"graph": "SF", "d": 70}, part="sf70")
-    text = comparison({"paper_nonlinear": [*cells, *other]})
+    text = long({"paper_nonlinear": [*cells, *other]})
     (row,) = rows_of(text, "nonlinear ER, d = 70")
     assert "21.00 ± 2.48 (3)" in row
     assert "BCD 217.05 ± 9.58, BGES 355.77 ± 18.02, BayesDAG 143.70 ± 11.61 |" in row
@@ -72,14 +80,40 @@ def test_everyone_on_the_same_data_sets_is_named_once_and_no_row_mixes_commits()
         *measured("auto", good[:1], setting, commit="c" * 40, first=1006),
         *measured("cam", good[:1], setting, first=1006),
     ]
-    first, second = rows_of(comparison({"paper_nonlinear": cells}), "| auto |")
+    first, second = rows_of(long({"paper_nonlinear": cells}), "| auto |")
     assert "| cam (6) | empty (6) | dds (6) [bbbbbbb] | – | aaaaaaa |" in first
     assert "| – | – | – | cam (1) [aaaaaaa] | ccccccc |" in second
 
 
 def test_lost_cells_win_nothing():
     lost = [Cell("er70", {"graph": "ER", "d": 70}, "auto", 1, "failed", error="no")]
-    assert "No cell measures the same yet." in comparison({"paper_nonlinear": lost})
+    for page in (short, long):
+        assert "No cell measures the same yet." in page({"paper_nonlinear": lost})
+
+
+def test_the_short_page_says_where_we_are_better_equal_and_worse():
+    setting = {"graph": "ER", "d": 70}
+    good = np.array([20.0, 22.0, 21.0])
+    cells = [
+        *measured("auto", good, setting),
+        *measured("cam", good + [2.0, 2.1, 2.2], setting),
+        *measured("dds", good - [5.0, 5.1, 5.2], setting),
+        *measured("collapsed, BGe", good + [-1.0, 1.0, 0.1], setting),
+        *measured("empty", good[:1] + 9, setting),
+    ]
+    text = short({"paper_nonlinear": cells})
+    assert "| auto | the paper's printed figures | 3 / 0 / 0 |" in text
+    assert "| auto | published systems | 0 / 0 / 1 |" in text
+    assert "| auto | rivals | 1 / 0 / 0 |" in text
+    assert "| auto | our other engines | 0 / 1 / 0 |" in text
+    assert "| auto | trivial methods | 0 / 0 / 0 (1) |" in text
+    (row,) = rows_of(text, "nonlinear ER, d = 70")
+    assert "better (BayesDAG 143.70 ± 11.61) | better (BCD 217.05 ± 9.58) |" in row
+    assert "Not run yet: nonlinear ER, d = 100 (E-SHD), SynTReN (E-SHD)" in text
+    assert "| rivals | cam | 1 / 0 / 0 |" in text
+    worse = text.partition("## Where we are worse")[2]
+    assert worse.count("\n| auto |") == 1
+    assert "| E-SHD | 21.00 ± 2.48 (3) | dds (3) |" in worse
 
 
 def test_the_page_is_written_from_packed_and_loose_cells(tmp_path):
@@ -87,11 +121,12 @@ def test_the_page_is_written_from_packed_and_loose_cells(tmp_path):
     for cell in measured("auto", [20.0, 22.0], {"graph": "ER", "d": 70}):
         store.write(cell)
     write_comparison(tmp_path)
-    loose = (tmp_path / "comparison.md").read_text()
+    names = ("comparison.md", "comparison_rows.md")
+    loose = [(tmp_path / name).read_text() for name in names]
     store.pack()
     write_comparison(tmp_path)
-    assert (tmp_path / "comparison.md").read_text() == loose
-    assert "nonlinear ER, d = 70" in loose
+    assert [(tmp_path / name).read_text() for name in names] == loose
+    assert all("nonlinear ER, d = 70" in text for text in loose)
 
 
 def test_every_printed_figure_names_a_system_and_cells():
