@@ -1,5 +1,6 @@
 """Runners other than a fit, and what a fit measures."""
 
+import runpy
 import subprocess
 import sys
 import time
@@ -10,11 +11,13 @@ import numpy as np
 import pytest
 
 from bayesdag import fitting, metrics
+from bayesdag.bench.cells import Store
 from bayesdag.bench.datasets import OriginalUnits, PublishedSet, Standardised
 from bayesdag.bench.fits import FitRunner
 from bayesdag.bench.judging import BINS, outcomes
+from bayesdag.bench.planning import plan
 from bayesdag.bench.runners import EXTERNAL, OPPONENTS, BaseRate, Call, Command, Opponent
-from bayesdag.bench.suite import Trial
+from bayesdag.bench.suite import Part, Suite, Trial
 from bayesdag.datasets.broken_world import BrokenWorld
 from bayesdag.datasets.mixed_network import MixedNetwork
 from bayesdag.datasets.synthetic import Synthetic
@@ -182,6 +185,30 @@ def test_an_opponent_for_columns_of_any_kind_is_told_their_kinds(monkeypatch, tm
 def test_an_opponent_without_an_interpreter_is_left_out_in_words(monkeypatch):
     monkeypatch.delenv(OPPONENTS, raising=False)
     assert f"set {OPPONENTS} to an interpreter" in str(Opponent("gadget").lacking())
+
+
+def test_programs_whose_packages_the_interpreter_lacks_are_left_out_and_the_others_run(interpreter):
+    assert Opponent("boss").lacking() is None
+    words = str(Opponent("notears_mlp").lacking())
+    assert "lacks gcastle" in words
+    assert f"{sys.executable} -m pip install gcastle" in words
+    parts = (
+        Part("x", tuple(trials(1)), {"BOSS": Opponent("boss"), "NOTEARS": Opponent("notears_mlp")}),
+    )
+    tasks, left_out = plan([(Suite("", "", parts), Store(Path("nowhere")))])
+    assert [task.method for task in tasks] == ["BOSS"]
+    assert left_out == [f"NOTEARS: {words}"]
+
+
+@pytest.mark.parametrize("interpreter", ["nowhere/python", str(Path(__file__))])
+def test_what_is_no_interpreter_is_named(monkeypatch, interpreter):
+    monkeypatch.setenv(OPPONENTS, interpreter)
+    assert f"names {interpreter!r}, which cannot be used: " in str(Opponent("boss").lacking())
+
+
+def test_every_program_names_its_packages_and_its_module():
+    tables = runpy.run_path(str(EXTERNAL / "opponents.py"))
+    assert set(tables["PROGRAMS"]) == set(tables["PACKAGES"]) == set(tables["MODULES"])
 
 
 @dataclass(frozen=True)

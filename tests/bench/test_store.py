@@ -5,7 +5,8 @@ import math
 
 import pytest
 
-from bayesdag.bench.cells import Cell, Store, merge, write_pack
+from bayesdag.bench.cells import Cell
+from bayesdag.bench.store import Store, Taken, merge, write_pack
 from bayesdag.errors import FileFormatError
 
 
@@ -96,9 +97,10 @@ def test_stores_of_other_machines_are_merged_and_a_lost_cell_replaces_nothing(tm
         Cell("p", {}, "m", 3, measures={"x": 3}),
     ]
     write_pack(theirs, {"s": new, "t": new[1:2]})
-    assert merge(theirs, tmp_path / "out") == {"s": 2, "t": 1}
+    assert merge(theirs, tmp_path / "out") == {"s": Taken(2, 1, 0), "t": Taken(1, 0, 0)}
     assert [cell.measures for cell in store.read()] == [{"x": 1}, {"x": 2}, {"x": 3}]
-    assert merge(tmp_path / "out", tmp_path / "again") == {"s": 3, "t": 1}
+    again = merge(tmp_path / "out", tmp_path / "again")
+    assert again == {"s": Taken(3, 0, 0), "t": Taken(1, 0, 0)}
     with pytest.raises(FileFormatError, match="neither a file of packed cells nor a folder"):
         merge(tmp_path / "nothing", tmp_path / "out")
     theirs.write_bytes(b"no gzip")

@@ -1,9 +1,10 @@
 """Benchmarks: suites as data, one runner, one store, one writer of tables."""
 
-from bayesdag.bench.cells import Cell, Store, merge, read_pack, write_pack
+from bayesdag.bench.cells import Cell
 from bayesdag.bench.comparison import write_comparison
 from bayesdag.bench.planning import Selection
 from bayesdag.bench.running import Processes, RunLimits, run_suite, run_suites
+from bayesdag.bench.store import Store, merge, read_pack, write_pack
 from bayesdag.bench.suite import (
     Part,
     Suite,

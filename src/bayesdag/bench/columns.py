@@ -49,7 +49,7 @@ ADDITIVE: dict[Size, Methods] = {
     "paper": {"cam": CAM(num_samples=20)},
 }
 RIVALS: dict[str, Runner] = {
-    "GES (causal-learn)": Opponent("ges", {"penalty": 1.0}),
+    "GES (causal-learn)": Opponent("ges", {"penalty": 0.5}),
     "BOSS (causal-learn)": Opponent("boss", {"penalty": 0.5}),
     "GRaSP (causal-learn)": Opponent("grasp", {"penalty": 0.5}),
     "DirectLiNGAM (lingam)": Opponent("lingam", {}),

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from bayesdag.bench.cells import PACKED, Cell, Store
+from bayesdag.bench.cells import Cell
 from bayesdag.bench.published import SYSTEMS, PublishedFigure, figures
+from bayesdag.bench.store import PACKED, Store
 from bayesdag.bench.suite import BASE_RATE, BASELINES
 from bayesdag.bench.tables import NONE, commit_of, interval, markdown
 from bayesdag.runs.files import write_whole

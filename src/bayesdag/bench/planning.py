@@ -7,9 +7,10 @@ from itertools import groupby, zip_longest
 from typing import NamedTuple
 
 from bayesdag import plugins
-from bayesdag.bench.cells import Cell, Store
+from bayesdag.bench.cells import Cell
 from bayesdag.bench.fits import FitRunner
 from bayesdag.bench.stamps import source
+from bayesdag.bench.store import Store
 from bayesdag.bench.suite import BASE_RATE, BASELINES, RELEASE, Part, Runner, Suite, Trial
 from bayesdag.errors import InputError
 

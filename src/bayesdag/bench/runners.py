@@ -1,5 +1,6 @@
 """Runners other than a fit: other packages, commands, and functions that are timed."""
 
+import json
 import os
 import pkgutil
 import subprocess
@@ -9,6 +10,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -69,9 +71,19 @@ class Opponent(OneByOne):
     settings: Facts = field(default_factory=dict)
 
     def lacking(self) -> str | None:
-        """The interpreter, unless it is named."""
-        what = "an interpreter with the packages that bench/external/README.md lists"
-        return None if os.environ.get(OPPONENTS) else f"set {OPPONENTS} to {what}"
+        """The interpreter, unless it is named, or the packages that it lacks."""
+        interpreter = os.environ.get(OPPONENTS)
+        if not interpreter:
+            what = "an interpreter with the packages that bench/external/README.md lists"
+            return f"set {OPPONENTS} to {what}"
+        try:
+            missing = _lacking_packages(interpreter)[self.name]
+        except (OSError, InputError, ValueError) as error:
+            return f"{OPPONENTS} names {interpreter!r}, which cannot be used: {error}"
+        if not missing:
+            return None
+        named = f"the interpreter that {OPPONENTS} names lacks {' and '.join(missing)}"
+        return f"{named}; {interpreter} -m pip install {' '.join(missing)}"
 
     def measure_one(self, trial: Trial) -> Measures:
         """Quality and time of the other package's method."""
@@ -179,6 +191,12 @@ def timed(task: Callable[[], object]) -> dict[str, float]:
     wall, cpu = time.perf_counter(), usage.cpu_seconds()
     task()
     return {"seconds": time.perf_counter() - wall, "cpu": usage.cpu_seconds() - cpu}
+
+
+@cache
+def _lacking_packages(interpreter: str) -> dict[str, list[str]]:
+    """By program, what an interpreter lacks; asked once, and nothing is imported."""
+    return json.loads(_call([interpreter, str(EXTERNAL / "opponents.py"), "--lacking"]))
 
 
 def _call(command: list[str]) -> str:

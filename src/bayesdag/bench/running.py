@@ -15,9 +15,11 @@ from functools import partial
 from typing import Any, Literal
 
 from bayesdag import plugins
-from bayesdag.bench.cells import Cell, Store
+from bayesdag.bench.cells import Cell
 from bayesdag.bench.fits import FitRunner
 from bayesdag.bench.planning import Selection, Suites, Task, empty_cell, plan
+from bayesdag.bench.stamps import source
+from bayesdag.bench.store import Store
 from bayesdag.bench.suite import Part, Runner, Suite, Trial
 from bayesdag.bench.worker import Outcome, Place, Worker
 from bayesdag.errors import InputError
@@ -280,7 +282,7 @@ def _shares_process(before: Part | None, part: Part) -> bool:
 def _stored(task: Task, outcome: Outcome) -> Iterator[Cell]:
     """The cells of a batch, each in its file: measures, or why there are none."""
     batch = task.batch
-    stamp = {**outcome.stamp, "seconds": round(outcome.seconds / len(batch), 3)}
+    stamp = {**source(), **outcome.stamp, "seconds": round(outcome.seconds / len(batch), 3)}
     stamp |= {"together": len(batch)} if len(batch) > 1 else {}
     stamp["settings"] = _settings(task.runner)
     measures = outcome.measures or [{} for _ in batch]

@@ -50,6 +50,21 @@ def source() -> PlainData:
     return {"commit": _git("rev-parse", "HEAD"), "changed": changed}
 
 
+def place_in_history(commit: str | None) -> int:
+    """Place of a commit among those of all branches, later ones higher; -1 where it is unknown."""
+    return _history().get(commit or "", -1)
+
+
+@cache
+def _history() -> dict[str, int]:
+    """Commits by their place in time; none where the package comes without history."""
+    here = Path(__file__)
+    if _git("ls-files", "--error-unmatch", here.name) is None:
+        return {}
+    commits = (_git("rev-list", "--all", "--date-order", "--reverse") or "").split()
+    return {commit: place for place, commit in enumerate(commits)}
+
+
 def _git(*words: str) -> str | None:
     command = ["git", *words]
     try:

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from bayesdag.bench.cells import Cell, Store
+from bayesdag.bench.cells import Cell
 from bayesdag.bench.judging import CURVE
+from bayesdag.bench.store import Store
 from bayesdag.bench.suite import BASELINES, Suite, Table
 from bayesdag.metrics import clustered_interval
 from bayesdag.posterior.observed_reliability import MISFITS, bin_of

@@ -119,7 +119,13 @@ def bench(
             )
         for words in left_out:
             say(f"left out: {words}", as_json)
-    for name in suites:
+    for name, (_, store) in suites.items():
+        if unheard := len(store.unheard()):
+            say(
+                f"{name}: {unheard} cells are not shown: another commit has measured more of their "
+                "rows, and no row mixes commits (--renew measures whole rows again)",
+                as_json,
+            )
         _write_page(out / f"{name}.md", name, suites)
         say(f"Tables in {out / f'{name}.md'}, cells in {out / name}", as_json)
     if pack is not None:
@@ -143,8 +149,12 @@ def _merge(source: Path, out: Path, as_json: bool) -> None:
     from bayesdag.bench import load_suite, merge, suite_names
 
     taken = merge(source, out)
-    for name, num in taken.items():
-        say(f"{name}: {num} cells taken into {out / name}", as_json)
+    for name, (new, left, dropped) in taken.items():
+        say(f"{name}: {new} cells taken into {out / name}", as_json)
+        if left:
+            say(f"{name}: {left} left: lost, or the row has later cells or more of them", as_json)
+        if dropped:
+            say(f"{name}: {dropped} dropped: another commit speaks for their rows", as_json)
     for name in suite_names():
         if taken.keys() & {name, *load_suite(name).collects}:
             _write_page(out / f"{name}.md", name, _with_collected(name, "paper", False, out, None))

@@ -1,18 +1,21 @@
 """Runs one opponent on one data set, in an interpreter of its own that has it installed.
 
-Started by suites (`linear`, `rivals`, `published_settings`, `dibs_package`, `kinds_of_columns`):
-reads `x`, and the kinds of its columns, from an .npz file and writes edge probabilities and, where
-there are draws or one DAG, graphs. The package under test does not depend on any of these
-libraries; each runs with its own defaults unless a setting is given.
+Started by suites (`linear`, `rivals`, `published_settings`, `dibs_package`, `ges_package`,
+`kinds_of_columns`): reads `x`, and the kinds of its columns, from an .npz file and writes edge
+probabilities and, where there are draws or one DAG, graphs. The package under test does not depend
+on any of these libraries; each runs with its own defaults unless a setting is given.
+
+`opponents.py --lacking` prints, for every program, the packages that this interpreter lacks.
 """
 
 import importlib
+import json
 import os
 import sys
 import threading
 import time
 from collections.abc import Callable
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 
 import numpy as np
 
@@ -60,7 +63,7 @@ def grasp(x: np.ndarray, settings: dict) -> dict:
 
 
 def ges(x: np.ndarray, settings: dict) -> dict:
-    """GES of causal-learn, forward and backward; a penalty of 1 is BIC."""
+    """GES of causal-learn, forward and backward; a penalty of ½ is BIC (since 0.1.4.8)."""
     from causallearn.search.ScoreBased.GES import ges as search
 
     parameters = {"lambda_value": float(settings["penalty"])}
@@ -244,23 +247,23 @@ def single(matrix: np.ndarray) -> dict:
     return {"edge": graph.astype(float), "graphs": graph[None]}
 
 
-# What pip calls the package of each program.
+# What pip calls the packages of each program; the version of the first is recorded.
 PACKAGES = {
-    "gadget": "sumu",
-    "boss": "causal-learn",
-    "grasp": "causal-learn",
-    "ges": "causal-learn",
-    "ges_bdeu": "causal-learn",
-    "boss_bdeu": "causal-learn",
-    "ges_conditional_gaussian": "pgmpy",
-    "pc_rcit": "causal-learn",
-    "lingam": "lingam",
-    "dagma": "dagma",
-    "notears_mlp": "gcastle",
-    "gran_dag": "gcastle",
-    "sdcd": "sdcd",
-    "dibs_lib": "dibs-lib",
-    "dibs_lib_marginal": "dibs-lib",
+    "gadget": ("sumu",),
+    "boss": ("causal-learn",),
+    "grasp": ("causal-learn",),
+    "ges": ("causal-learn",),
+    "ges_bdeu": ("causal-learn",),
+    "boss_bdeu": ("causal-learn",),
+    "ges_conditional_gaussian": ("pgmpy",),
+    "pc_rcit": ("causal-learn",),
+    "lingam": ("lingam",),
+    "dagma": ("dagma", "torch"),
+    "notears_mlp": ("gcastle", "torch"),
+    "gran_dag": ("gcastle", "torch"),
+    "sdcd": ("sdcd", "torch"),
+    "dibs_lib": ("dibs-lib",),
+    "dibs_lib_marginal": ("dibs-lib",),
 }
 # Imported before the clock starts.
 MODULES = {
@@ -299,6 +302,21 @@ PROGRAMS = {
 }
 
 
+def lacking() -> dict[str, list[str]]:
+    """Packages of each program that are not installed in this interpreter."""
+    return {
+        program: [package for package in packages if not installed(package)]
+        for program, packages in PACKAGES.items()
+    }
+
+
+def installed(package: str) -> bool:
+    try:
+        return bool(version(package))
+    except PackageNotFoundError:
+        return False
+
+
 def stop_with_parent(every: float = 1.0) -> None:
     """End this process when the one that started it has ended: nobody waits for the answer."""
     parent = os.getppid()
@@ -312,6 +330,9 @@ def stop_with_parent(every: float = 1.0) -> None:
 
 
 def main() -> None:
+    if sys.argv[1:] == ["--lacking"]:
+        print(json.dumps(lacking()))
+        return
     stop_with_parent()
     name, source, target = sys.argv[1:4]
     settings = dict(item.split("=") for item in sys.argv[4:])
@@ -322,7 +343,7 @@ def main() -> None:
     started, cpu = time.perf_counter(), time.process_time()
     found = PROGRAMS[name](x, settings)
     spent = {"seconds": time.perf_counter() - started, "cpu": time.process_time() - cpu}
-    np.savez(target, **spent, package_version=version(PACKAGES[name]), **found)
+    np.savez(target, **spent, package_version=version(PACKAGES[name][0]), **found)
 
 
 if __name__ == "__main__":
