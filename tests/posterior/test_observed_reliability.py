@@ -71,6 +71,16 @@ def test_what_was_never_measured_is_said_to_be_unknown(shipped, found, words):
     assert words in found.reliability
 
 
+def test_too_few_edges_with_so_many_rows_are_judged_by_those_with_any(shipped):
+    every = ReliabilityEntry(
+        "scores/bge", 0, observed.ANY_ROWS, 9, EdgeCount(20, 18, 0.7, 0.97), EdgeCount(0, 0, 0, 1)
+    )
+    found = ObservedReliability((*SMALL.entries, every)).sentence("scores/bge", 0.0, 100)
+    assert (
+        "any number of rows), edges said to be at least 95 % probable were right in 90 %" in found
+    )
+
+
 def test_a_result_of_unknown_origin_claims_nothing(shipped):
     assert [line for line in check(0.1, model="").lines() if "reliability" in line] == []
 

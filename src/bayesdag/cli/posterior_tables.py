@@ -65,9 +65,14 @@ def print_questions(
     for kind, make in makers.items():
         if kind in wanted:
             tables |= make(posterior, variable, top)
+    rests_on = variable in posterior.variables and "edges" in wanted
+    said = {"assumption": posterior.assumption(str(variable))} if rests_on else {}
     if as_json:
-        print_json({name: table.to_dict("records") for name, (_, table) in tables.items()})
+        found = {name: table.to_dict("records") for name, (_, table) in tables.items()}
+        print_json({**said, **found})
         return
+    for words in said.values():
+        say(words)
     for title, table in tables.values():
         print_table(table, title=title)
 

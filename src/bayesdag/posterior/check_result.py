@@ -140,9 +140,13 @@ class Check:
         worth = [f"reliability: {self.reliability}"] if self.model else []
         return [f"fit: {self.headline}", *(f"  {words}" for words in self.warnings), *worth]
 
+    def of(self, variable: str) -> VariableCheck:
+        """What was found of one variable."""
+        return next(one for one in self.variables if one.variable == variable)
+
     def verdict(self, variable: str) -> str:
         """A few words about one variable."""
-        one = next(v for v in self.variables if v.variable == variable)
+        one = self.of(variable)
         if one.num_rows < FEWEST_ROWS:
             return f"not checked: {one.num_rows} rows"
         kinds = {

@@ -3,8 +3,7 @@
 A model that does not fit is often too sure. How much too sure is not a matter of theory: the
 benchmarks count, on data that break the model in known ways, how many of the edges that were
 said to be at least 95 % probable are true, by misfit and number of rows. The counts come with the
-package (`observed_reliability.json`, written by `bayesdag bench … --reliability-table`) and only
-from families of data that are there for development.
+package (`observed_reliability.json`, written by `bayesdag bench … --reliability-table`).
 """
 
 import json
@@ -23,6 +22,7 @@ TABLE = Path(__file__).with_name("observed_reliability.json")
 # Lower ends: nats per row and variable beyond what is negligible, and rows.
 MISFITS = (0.0, 0.01, 0.05, 0.2)
 ROWS = (0, 500, 2000)
+ANY_ROWS = -1  # instead of the number of a bin of rows: all of them together
 FEWEST_EDGES = 5  # below which a fraction says nothing
 SURE, LIKELY = 0.95, 0.5
 
@@ -43,7 +43,7 @@ class ReliabilityEntry:
     Attributes:
         model: as `model_of` names it.
         misfit: number of the bin in `MISFITS`.
-        rows: number of the bin in `ROWS`.
+        rows: number of the bin in `ROWS`, or `ANY_ROWS`.
         datasets: how many were fitted.
         sure: edges said to be at least 95 % probable.
         likely: edges said to be 50 to 95 % probable.
@@ -70,21 +70,24 @@ class ObservedReliability:
     origin: Facts = field(default_factory=PlainData)
 
     def find(self, model: str, misfit: float, num_rows: int) -> ReliabilityEntry | None:
-        """The counts under this model, with a misfit and a number of rows like these."""
-        place = (model, bin_of(misfit, MISFITS), bin_of(num_rows, ROWS))
-        return next((e for e in self.entries if (e.model, e.misfit, e.rows) == place), None)
+        """The counts under this model, with a misfit and a number of rows like these.
+
+        Where too few edges were said to be sure with so many rows, those with any number of rows.
+        """
+        place = (model, bin_of(misfit, MISFITS))
+        alike = {e.rows: e for e in self.entries if (e.model, e.misfit) == place}
+        own, of_all = alike.get(bin_of(num_rows, ROWS)), alike.get(ANY_ROWS)
+        return own if own is not None and own.sure.said >= FEWEST_EDGES else of_all or own
 
     def sentence(self, model: str, misfit: float | None, num_rows: int) -> str:
         """What 95 % has been worth, in words; or that nobody has measured it."""
         if misfit is None:
             return "What a probability of 95 % is worth here is not known: the fit was not checked."
-        like = ", ".join(
-            (
-                bin_words(misfit, MISFITS, "below", "nats per row and variable"),
-                bin_words(num_rows, ROWS, "fewer than", "rows"),
-            )
-        )
         entry = self.find(model, misfit, num_rows)
+        rows = bin_words(num_rows, ROWS, "fewer than", "rows")
+        if entry is not None and entry.rows == ANY_ROWS:
+            rows = "any number of rows"
+        like = f"{bin_words(misfit, MISFITS, 'below', 'nats per row and variable')}, {rows}"
         if entry is None:
             return (
                 "What a probability of 95 % is worth here has not been measured: no generated "

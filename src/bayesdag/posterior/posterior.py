@@ -17,6 +17,7 @@ from bayesdag.errors import InputError
 from bayesdag.model.scm import SCM
 from bayesdag.posterior import (
     adjustment,
+    assumptions,
     check_result,
     column_names,
     contexts,
@@ -328,6 +329,16 @@ class Posterior(PosteriorViews):
         """Check that `fit` made of the model against the rows; None: not checked."""
         summary = self.provenance.get("check")
         return None if summary is None else check_result.from_summary(summary)
+
+    def assumption(self, variable: str) -> str:
+        """What the directions around a variable rest on, and how far the rows contradict it."""
+        column_names.node(self.variables, variable)
+        checked = self.checked
+        if checked is None:
+            return f"directions around {variable} rest on the model, which was not checked"
+        weights = self.provenance.get("function_weights", {}).get(variable)
+        has_levels = bool(self.summary["columns"][variable].get("levels"))
+        return assumptions.in_words(checked, variable, weights, has_levels)
 
     def edge_table(
         self,

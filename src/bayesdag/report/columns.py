@@ -41,6 +41,13 @@ def fit_of(posterior: Posterior, name: str) -> str:
     return "not checked" if checked is None else checked.verdict(name)
 
 
+def assumption_of(posterior: Posterior, name: str) -> str:
+    """What directions around a column rest on; nothing explains an environment."""
+    if name not in posterior.variables:
+        return "nothing acts on an environment"
+    return posterior.assumption(name)
+
+
 def kind_of(facts: Mapping[str, Any]) -> str:
     """The kind of a column in a few words, with its levels where it has some."""
     kind, levels = str(facts.get("kind", "continuous")), facts.get("levels", ())

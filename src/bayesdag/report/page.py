@@ -178,7 +178,7 @@ def _column_numbers(posterior: Posterior) -> list[dict[str, Any]]:
             "high": numbers.short([facts[name]["max"]], 6)[0],
             "mean": numbers.short([facts[name]["mean"]])[0],
             "sd": numbers.short([facts[name]["sd"]])[0],
-            "fit": printable(columns.fit_of(posterior, name)),
+            "assumption": printable(columns.assumption_of(posterior, name)),
         }
         for name in posterior.names
     ]

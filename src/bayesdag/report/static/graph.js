@@ -210,7 +210,7 @@ function nodeDetails(i) {
   const effects = payload.effects.filter((one) => one.cause === i).slice(0, 6);
   return [
     element("h3", {}, names[i]),
-    element("p", { class: "note" }, `${column.kind}; mean ${figure(column.mean)}, sd ${figure(column.sd)}, ${figure(column.low)} to ${figure(column.high)}. Fit of the model: ${column.fit}.`),
+    element("p", { class: "note" }, `${column.kind}; mean ${figure(column.mean)}, sd ${figure(column.sd)}, ${figure(column.low)} to ${figure(column.high)}; ${column.assumption}.`),
     listing("Direct causes", ranked((k) => edge[k][i], 0.05, 12), (k) => edgeButton(k, i), "none above 0.05"),
     listing("Direct effects", ranked((k) => edge[i][k], 0.05, 12), (k) => edgeButton(i, k), "none above 0.05"),
     listing("Causes, direct or not", ranked((k) => (k === i ? 0 : path[k][i]), 0.05, 12), nodeButton, "none above 0.05"),
