@@ -4,12 +4,13 @@
     python benchmarks/commands.py --only 5000x10 --out benchmarks/results/commands.json
     python benchmarks/commands.py --before CHECKOUT        # beside an earlier commit
 
-Every command is a process of its own: first with an empty folder for compiled programs (cold), then
-again (warm; not where the first took minutes). With `--before`, a checkout of an earlier commit runs the same commands in turn, and
-ratios of its seconds to these are shown: they compare what a busy machine blurs. Data: signed
-linear functions with one edge per node, or random networks with two, development seed; `show` of
-what the fit has written. Edges in the wrong place or missing are counted against the truth.
-With `--out`, rows are kept with commit and device, and a page beside them shows all that are kept.
+Every command is a process of its own: first with an empty folder for compiled programs (cold),
+then again (warm; not where the first took minutes). With `--before`, a checkout of an earlier
+commit runs the same commands in turn, and ratios of its seconds to these are shown: they compare
+what a busy machine blurs. Data: signed linear functions with one edge per node, or random
+networks with two, development seed; `show` of what the fit has written. Edges in the wrong place
+or missing are counted against the truth. With `--out`, rows are kept with commit and device, and
+a page beside them shows all that are kept.
 """
 
 import argparse

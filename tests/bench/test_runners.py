@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 from bayesdag import fitting, metrics
-from bayesdag.bench.cells import Store
 from bayesdag.bench.datasets import OriginalUnits, PublishedSet, Standardised
 from bayesdag.bench.fits import FitRunner
 from bayesdag.bench.judging import BINS, outcomes
 from bayesdag.bench.planning import plan
 from bayesdag.bench.runners import EXTERNAL, OPPONENTS, BaseRate, Call, Command, Opponent
+from bayesdag.bench.store import Store
 from bayesdag.bench.suite import Part, Suite, Trial
 from bayesdag.datasets.broken_world import BrokenWorld
 from bayesdag.datasets.mixed_network import MixedNetwork

@@ -54,9 +54,9 @@ def test_bench_reliability_shows_the_cells_of_the_suites_it_collects(tmp_path, c
     assert "| collapsed, BGe | 0.05–0.20 | 1 | 0.70 (0.40–0.89; 7 of 10) |" in page
     assert (tmp_path / "found" / "broken_worlds.md").is_file()
     table = json.loads((tmp_path / "table.json").read_text())
-    assert table["origin"]["families"] == ["rounded"]  # figures are not looked at
+    assert table["origin"]["families"] == ["rounded", "selection"]  # of both halves
     assert table["origin"]["command"] == "bayesdag bench reliability --size quick"
-    assert table["entries"][0]["sure"][:2] == [10, 7]
+    assert table["entries"][0]["sure"][:2] == [20, 14]
 
 
 def test_bench_takes_in_cells_of_other_machines_and_says_where_we_stand(tmp_path, command_in):

@@ -331,7 +331,7 @@ def stop_with_parent(every: float = 1.0) -> None:
 
 def main() -> None:
     if sys.argv[1:] == ["--lacking"]:
-        print(json.dumps(lacking()))
+        sys.stdout.write(json.dumps(lacking()))
         return
     stop_with_parent()
     name, source, target = sys.argv[1:4]
