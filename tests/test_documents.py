@@ -142,6 +142,12 @@ def test_every_stored_table_has_a_page():
     assert stored <= {path.stem for path in (ROOT / "docs/results").glob("*.md")}
 
 
+def test_every_page_of_results_shows_stored_tables():
+    for path in (ROOT / "docs/results").glob("*.md"):
+        for name in re.findall(r"^:::\{include\} (\S+)$", path.read_text(), re.MULTILINE):
+            assert (path.parent / name).resolve().exists(), f"{path.name} includes {name}"
+
+
 def test_every_public_name_has_an_example():
     text = (ROOT / "docs" / "api.md").read_text()
     code = "\n".join(block for language, block in BLOCK.findall(text) if language == "python")
