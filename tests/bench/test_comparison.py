@@ -78,6 +78,15 @@ def test_sachs_is_set_beside_the_printed_row_as_bootstraps_and_as_restarts():
         assert "BayesDAG 18.92 ± 1.00" in row
 
 
+def test_other_systems_of_the_paper_stand_beside_its_figures_of_themselves_and_are_no_loss():
+    cells = measured("bcd", [300.0, 301.0, 302.0], {"graph": "ER", "d": 70})
+    text = short({"paper_nonlinear": cells})
+    (row,) = rows_of(text, "| bcd |")
+    assert "worse (BCD 217.05 ± 9.58)" in row
+    assert "In no setting that was judged." in text
+    assert "Not run yet: nonlinear ER, d = 70 (E-SHD)" in text  # by none of ours
+
+
 def test_everyone_on_the_same_data_sets_is_named_once_and_no_row_mixes_commits():
     setting = {"graph": "ER", "d": 20}
     good = RNG.normal(size=6)
