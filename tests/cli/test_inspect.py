@@ -150,7 +150,7 @@ def test_a_column_with_an_infinite_cell_does_not_stop_the_others(table, command)
     assert "categorical" in shown
 
 
-@pytest.mark.parametrize(("size", "steps"), [(1e30, 0.0), (-1e15, 1e-15), (1e100, 0.1)])
+@pytest.mark.parametrize(("size", "steps"), [(1e30, 0.0), (-1e15, 1e-15), (9e69, 0.05)])
 def test_numbers_of_any_size_have_a_distribution(size, steps, tmp_path, command):
     rows = [f"{k % 7 + k / 300},{size * (1 - k % 11 * steps)!r}" for k in range(200)]
     (tmp_path / "huge.csv").write_text("\n".join(["small,huge", *rows]))
