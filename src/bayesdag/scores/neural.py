@@ -9,7 +9,9 @@ penalty constant, no assumption on the shape of the functions beyond one hidden 
 the noise as the residuals show them, and a scale of the noise that may depend on the parents.
 Every family is also a line and a sum of curves (`_neural.function_classes`), and each of them of
 the values as they are and of their normal scores (`_neural.normal_scores`); all are equally
-probable beforehand. Posteriors under other assumptions on the noise: `noise_hypotheses`.
+probable beforehand. Lines have the parameter prior of BGe, under which Markov equivalent graphs
+have equal evidence (`_neural.wishart_prior`). Posteriors under other assumptions on the noise:
+`noise_hypotheses`.
 """
 
 from dataclasses import dataclass, replace

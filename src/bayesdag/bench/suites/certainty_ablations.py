@@ -12,7 +12,7 @@ from bayesdag.methods.collapsed import Collapsed
 from bayesdag.scores.neural import NeuralScore
 from bayesdag.types import PlainData
 
-NUM_SETS = {"quick": 1, "paper": 5}
+NUM_SETS = {"quick": 1, "paper": 3}
 SIZES = {"quick": (3, 100), "paper": (5, 1000)}
 CAPTION = (
     "Families of the development half alone, five variables, one edge per node, 1000 rows, "
