@@ -29,9 +29,9 @@ from bayesdag.scores._neural.network import Network, TrainingRows
 # Quantiles of a variable at which its curve may bend, and at which the scale of the noise may.
 KNOTS = (0.02, 0.1, 0.27, 0.5, 0.73, 0.9, 0.98)
 _KNOTS_OF_SCALE = (0.1, 0.5, 0.9)
-# Variance of the change of slope of a curve per unit of its variable, both standardised: of twelve
-# pairs of values tried on development sets this one has the most evidence, by little.
-SMOOTHING = (2.0, 20.0)
+# Variance of the change of slope of a curve per unit of its variable, both standardised: of a
+# dozen pairs tried on development sets this one has the most evidence, by little.
+SMOOTHING = (1.0, 10.0)
 _LEAST_GAP = 0.02  # between knots, in standard deviations
 _PLAIN_STEPS, _ROBUST_STEPS = 2, 2
 _LEAST_VARIANCE = 1e-6  # fraction of a variance; a better fit is rounding
