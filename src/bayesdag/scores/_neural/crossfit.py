@@ -16,13 +16,11 @@ import numpy as np
 
 from bayesdag.runs import compilation_cache, parallel, processes
 from bayesdag.runs.loop import COMPILER
-from bayesdag.scores._neural import fold_networks
+from bayesdag.scores._neural import fold_fits, fold_networks
 from bayesdag.scores._neural import regressions as simple
 from bayesdag.scores._neural.control_flow import for_each
 from bayesdag.scores._neural.fold_fits import FoldFits, Scored
 from bayesdag.scores._neural.folds import SIZES, Families, Folds, StartingNetworks
-from bayesdag.scores._neural.network import Network
-from bayesdag.scores._neural.noise_forms import NoiseFits, NoiseForm
 from bayesdag.scores._neural.regressions import Regressions
 from bayesdag.scores._neural.training import TrainingPlan
 
@@ -103,25 +101,10 @@ def _compute(program: str, folds: Folds, plan: TrainingPlan | None, *batch: Any)
 
 
 def _no_networks(folds: Folds, group: Families, plan: TrainingPlan) -> FoldFits:
-    """Fits of networks that were not trained: nothing learned, and of no evidence."""
+    """The same of every family: no networks were trained."""
     num, k = group.members.shape
-    num_folds, h, num_forms = folds.values.shape[0], plan.width, len(NoiseForm)
-    q = h + k + 1
-
-    def empty(*shape: int, dtype: type = np.float32) -> np.ndarray:
-        return np.zeros((num, num_folds, *shape), dtype)
-
-    return FoldFits(
-        networks=Network(empty(k, h), empty(h), empty(q)),
-        log_posterior=empty() - np.float32(np.inf),
-        log_marginal=empty(num_forms) - np.float32(np.inf),
-        noise=NoiseFits(empty(num_forms), empty(num_forms, dtype=np.int32), empty(num_forms, q)),
-        centre=empty(),
-        spread=empty() + np.float32(1),
-        last=empty(q, q),
-        whitening=empty(k, k),
-        input_mean=empty(k),
-    )  # pyright: ignore
+    one = fold_fits.no_networks(folds.values.shape[0], k, plan.width)
+    return jax.tree.map(lambda leaf: np.repeat(leaf[None], num, axis=0), one)
 
 
 _PROGRAMS: dict[str, Callable[..., Any]] = {

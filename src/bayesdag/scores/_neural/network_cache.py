@@ -222,7 +222,8 @@ class NetworkCache:
         for which, group in families_by_size(folds, *arrays_of(families, d)):
             relatives = [self._relatives(families[k], d) for k in which]
             bars = [-np.inf if rivals is None else self._bar(families[k], rivals) for k in which]
-            starts = starting_networks(group, relatives, bars, plan.width)
+            own = [self.trained[families[k]] if rivals is None else None for k in which]
+            starts = starting_networks(group, relatives, bars, plan.width, own)
             name = f"trained {fingerprint(group, starts, plan)}"
             scored = self._recalled(name, crossfit.networks, folds, group, starts, plan)
             for k, networks in zip(which, _families_of(group, scored), strict=True):
@@ -337,9 +338,17 @@ def log_evidence(
 
 
 def starting_networks(
-    group: Families, relatives: Sequence[Relatives], bars: Sequence[float], width: int
+    group: Families,
+    relatives: Sequence[Relatives],
+    bars: Sequence[float],
+    width: int,
+    own: Sequence[TrainedFamily | None] = (),
 ) -> StartingNetworks:
-    """The networks of relatives, those of the first fold, as functions of a family's own inputs."""
+    """The networks of relatives, those of the first fold, as functions of a family's own inputs.
+
+    Args:
+        own: the families themselves, where they are trained again.
+    """
     members, used = np.asarray(group.members), np.asarray(group.used)
     num, k = members.shape
     slots = len(Relatives._fields)
@@ -359,7 +368,17 @@ def starting_networks(
             second[row, slot, :width] = network.second[:width]
             second[row, slot, width + here] = network.second[width + there]
             second[row, slot, -1] = network.second[-1]
-    return StartingNetworks(Network(first, bias, second), known, np.array(bars, np.float32))
+    networks, before = (
+        Network(first, bias, second),
+        Network(*(np.zeros_like(leaf[:, 0]) for leaf in (first, bias, second))),
+    )
+    again = np.zeros(num, dtype=bool)
+    for row, family in enumerate(own):
+        if family is not None:
+            again[row] = True
+            for leaf, trained in zip(before, family.folds.networks, strict=True):
+                leaf[row] = trained[0]
+    return StartingNetworks(networks, known, np.array(bars, np.float32), before, again)
 
 
 def _families_of(group: Families, scored: Scored) -> list[TrainedFamily]:
