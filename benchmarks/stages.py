@@ -91,11 +91,12 @@ class Stages:
         if self._open and "compile" in event:
             self.compiling[self._open[-1][0]] += duration_secs
 
-    def training(self, folds: Any, group: Any, *_: Any) -> str:
-        """The stage that trains a batch, by the size of its families."""
-        size = group.members.shape[1]
-        self.families[f"asked for, up to {size} parents"] += len(group.node)
-        return f"networks of up to {size} parents"
+    def training(self, folds: Any, batches: Any, *_: Any) -> str:
+        """The stage that trains batches; families are counted by their size."""
+        for group, _starts in batches:
+            size = group.members.shape[1]
+            self.families[f"asked for, up to {size} parents"] += len(group.node)
+        return "networks"
 
     def keeping(self, keep: Callable[..., None]) -> Callable[..., None]:
         """The cache's choice between old and new networks, counted where there are old ones."""
