@@ -176,26 +176,38 @@ class Collapsed:
         stats = strategies.prepare(self.score, data, recorder)
         given = Given(data, knowledge, stats)
         parts = self._draw_all(key, given, recorder)
-        given, parts = self._coarsened(key, given, parts, recorder)
-        return self._hedged(key, given, parts, recorder)
+        whole = self._posterior(data, parts)
+        coarsened = self._coarsened(key, given, parts, whole, recorder)
+        return self._hedged(key, *(coarsened or (given, parts, whole)), recorder)
 
     def _coarsened(
-        self, key: Key, given: Given, parts: list[ModelDraws], recorder: Recorder
-    ) -> tuple[Given, list[ModelDraws]]:
+        self,
+        key: Key,
+        given: Given,
+        parts: list[ModelDraws],
+        whole: Posterior,
+        recorder: Recorder,
+    ) -> tuple[Given, list[ModelDraws], Posterior] | None:
         """Draws with evidence that counts less, where the rows contradict the model."""
         if not self.coarsened:
-            return given, parts
-        check = self._posterior(given.data, parts).check(given.data)
+            return None
+        check = whole.check(given.data)
         power = coarsening.power(check)
         if power == 1:
-            return given, parts
+            return None
         given = given._replace(power=power)
         again = self._draw_all(key, given, recorder.child("coarsened"), parts[0].found)
         note = coarsening.in_words(check, again[0].power)
-        return given, [part._replace(notes=[note, *part.notes]) for part in again]
+        again = [part._replace(notes=[note, *part.notes]) for part in again]
+        return given, again, self._posterior(given.data, again)
 
     def _hedged(
-        self, key: Key, given: Given, parts: list[ModelDraws], recorder: Recorder
+        self,
+        key: Key,
+        given: Given,
+        parts: list[ModelDraws],
+        whole: Posterior,
+        recorder: Recorder,
     ) -> Posterior:
         """Every other draw allows for groups of rows that nobody marked, where rows suggest them.
 
@@ -206,10 +218,10 @@ class Collapsed:
         num_left = self.num_samples - sum(part.num_thinned for part in parts)
         found = None
         if num_left >= len(parts):
-            whole = given._replace(power=1.0)
-            found = _groups.suggested(self.score, whole, graph, recorder, generator(key))
+            in_full = given._replace(power=1.0)
+            found = _groups.suggested(self.score, in_full, graph, recorder, generator(key))
         if found is None:
-            return self._posterior(given.data, parts)
+            return whole
         fewer = replace(self, num_samples=num_left)
         in_groups = found.given._replace(power=given.power)
         divided = fewer._draw_all(key, in_groups, found.recorder)
