@@ -64,12 +64,11 @@ class Spent(NamedTuple):
     cpu: float
 
 
-def environment_of(tree: Path, folder: Path) -> dict[str, str]:
+def environment_of(tree: Path, cache: Path) -> dict[str, str]:
     """What the commands of a checkout run in: with bytecode, as after an installation."""
     made = os.environ | {
         "PYTHONPATH": str(tree / "src"),
-        "PYTHONPYCACHEPREFIX": str(folder / "bytecode"),
-        "BAYESDAG_CACHE": str(folder / "cache"),
+        "BAYESDAG_CACHE": str(cache),
     }
     made.pop("PYTHONDONTWRITEBYTECODE", None)
     return made
@@ -123,7 +122,7 @@ def measure(tree: Path, folder: Path, name: str) -> dict[str, tuple[Spent, float
     """Seconds of fit, cold and warm, and of show; and how far the fit is from the truth."""
     size = SIZES[name]
     table, result = folder / "table.csv", folder / "result.nc"
-    truth, d, own = write_table(table, size), size.d, environment_of(tree, folder)
+    truth, d, own = write_table(table, size), size.d, environment_of(tree, folder / "cache")
     subprocess.run([sys.executable, "-m", "compileall", "-q", str(tree / "src")], env=own)
     names = table.read_text().partition("\n")[0].split(",")
     fit = ("fit", str(table), "--out", str(result), "--force", "--quiet", *size.options)
