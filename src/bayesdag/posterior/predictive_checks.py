@@ -34,6 +34,7 @@ NUM_DRAWS = (10, 50)  # fewest and most
 LEAST_ROWS, MOST_ROWS = 300, 1000
 MOST_CELLS = 400_000  # draws times rows times variables: half a second
 COMMON = 0.1  # of the draws must share an assumption for it to be judged
+_MOST_REMEMBERED = 8  # checks of draws that somebody may still ask about
 SAFE = np.float32(1e-6)  # probabilities are kept so far from 0 and 1
 
 
@@ -62,13 +63,14 @@ def check(key: Key, ensemble: Ensemble, data: Dataset) -> Check:
     if last is not None and last.graphs() is ensemble.graphs and last.asked == asked:
         return last.found
     found = _checked(key, ensemble, data)
-    _last.clear()
+    if len(_last) >= _MOST_REMEMBERED:
+        _last.clear()
     _last[id(ensemble.graphs)] = _Last(weakref.ref(ensemble.graphs), asked, found)
     return found
 
 
 class _Last(NamedTuple):
-    """The last check, of draws that are the same object; the draws themselves are not kept."""
+    """A check of draws that are the same object; the draws themselves are not kept."""
 
     graphs: Callable[[], object]
     asked: tuple[object, ...]
