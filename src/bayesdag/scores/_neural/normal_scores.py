@@ -17,9 +17,6 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from scipy.special import logsumexp, ndtri
 
-from bayesdag.types.late_imports import late
-
-stats = late("scipy.stats")
 
 NUM_KNOTS = 33  # of the table of h from which functions are drawn
 # A column is warped if its density, estimated from other rows, beats a normal one by as much.
@@ -81,9 +78,9 @@ def normal_scores(
         own = values[observed[:, j], j]
         if len(np.unique(own)) < max(_LEAST_DISTINCT * len(own), 3):
             continue
-        z = ndtri((stats.rankdata(own) - 0.5) / len(own))
+        z = ndtri((_ranks(own) - 0.5) / len(own))
         unit = own.std()
-        gain = _log_density(rng, (own - own.mean()) / unit) - float(stats.norm.logpdf(z).sum())
+        gain = _log_density(rng, (own - own.mean()) / unit) - _log_normal(z)
         if gain > LEAST_GAIN:
             at = np.argsort(own, kind="stable")
             scores.append(np.interp(values[:, j], own[at], z[at]))
@@ -92,6 +89,17 @@ def normal_scores(
             warped.append(j)
     found = np.stack(scores, axis=1) if scores else np.zeros((n, 0))
     return NormalScores(np.array(warped, dtype=int), found, log_slope, table, grid)
+
+
+def _ranks(values: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
+    """From 1 on; equal values share the mean of theirs."""
+    _, which, count = np.unique(values, return_inverse=True, return_counts=True)
+    return (np.cumsum(count) - (count - 1) / 2)[which.reshape(-1)]
+
+
+def _log_normal(z: Float[np.ndarray, " n"]) -> float:
+    """Log density of standard normal numbers, all together."""
+    return float(-0.5 * (z @ z) - 0.5 * len(z) * np.log(2 * np.pi))
 
 
 def _increasing(values: Float[np.ndarray, " m"]) -> Float[np.ndarray, " m"]:
