@@ -17,7 +17,6 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from scipy.special import logsumexp, ndtri
 
-
 NUM_KNOTS = 33  # of the table of h from which functions are drawn
 # A column is warped if its density, estimated from other rows, beats a normal one by as much.
 LEAST_GAIN = 5.0  # nats; among 120 columns of normal variables the largest gain was 5
