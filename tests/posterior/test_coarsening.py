@@ -66,6 +66,7 @@ def test_curves_of_independent_random_walks_are_no_arrows(seed):
     method = replace(Collapsed.PRESETS["quick"], score=Additive(), max_rounds=2)
     result = fit(walks, method, seed=0, progress=False)
     assert result.provenance["temperature"] > 10
+    assert result.checked.repetition == pytest.approx(result.provenance["repetition"], rel=0.3)
     assert result.edge_matrix().max() < 0.9
 
 

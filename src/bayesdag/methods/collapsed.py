@@ -208,7 +208,11 @@ class Collapsed:
             return None
         again, power, reason = found
         note = coarsening.in_words(reason, again[0].power)
-        again = [part._replace(notes=[note, *part.notes]) for part in again]
+        counted = {"repetition": reason.repetition}
+        again = [
+            part._replace(notes=[note, *part.notes], report={**part.report, **counted})
+            for part in again
+        ]
         return given._replace(power=power), again, self._posterior(given.data, again)
 
     def _hedged(

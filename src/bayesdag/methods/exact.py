@@ -134,7 +134,8 @@ class Exact:
             return found
         again, power, reason = coarse
         notes = [coarsening.in_words(reason, power), *again.provenance["notes"]]
-        return replace(again, provenance={**again.provenance, "notes": notes})
+        counted = {"repetition": reason.repetition, "notes": notes}
+        return replace(again, provenance={**again.provenance, **counted})
 
     def _posterior(
         self, key: Key, data: Dataset, knowledge: Constraints, stats: Any, power: float = 1.0
