@@ -7,7 +7,9 @@ noise are of the wrong kind, an edge is missing or reversed, or a cause is hidde
 """
 
 import weakref
+from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
@@ -26,7 +28,7 @@ from bayesdag.posterior.check_result import FEWEST_ROWS, Check, VariableCheck
 from bayesdag.posterior.libraries import jnp, lax, special
 from bayesdag.posterior.simulation import Ensemble
 from bayesdag.random import generator, words_of
-from bayesdag.runs.trees import map_leaves
+from bayesdag.runs.trees import leaves, map_leaves
 from bayesdag.types import Array, Facts, Heteroscedastic, Key, Params
 from bayesdag.types.late_imports import compiled, jax
 
@@ -34,7 +36,6 @@ NUM_DRAWS = (10, 50)  # fewest and most
 LEAST_ROWS, MOST_ROWS = 300, 1000
 MOST_CELLS = 400_000  # draws times rows times variables: half a second
 COMMON = 0.1  # of the draws must share an assumption for it to be judged
-_MOST_REMEMBERED = 8  # checks of draws that somebody may still ask about
 SAFE = np.float32(1e-6)  # probabilities are kept so far from 0 and 1
 
 
@@ -58,26 +59,31 @@ def check(key: Key, ensemble: Ensemble, data: Dataset) -> Check:
     Cells set by an experimenter have no residual and are left out. A method that looks at the
     check of its draws and leaves them as they are spares the next one who asks the work.
     """
-    asked = (*words_of(key), data.hash)
-    last = _last.get(id(ensemble.graphs))
-    if last is not None and last.graphs() is ensemble.graphs and last.asked == asked:
-        return last.found
+    asked, drawn = (*words_of(key), data.hash), [ensemble.graphs, *leaves(ensemble.params)]
+    for last in _last:
+        if last.asked == asked and last.is_of(drawn):
+            return last.found
     found = _checked(key, ensemble, data)
-    if len(_last) >= _MOST_REMEMBERED:
-        _last.clear()
-    _last[id(ensemble.graphs)] = _Last(weakref.ref(ensemble.graphs), asked, found)
+    with suppress(TypeError):  # not every array can be referred to weakly
+        _last.append(_Last(asked, [weakref.ref(leaf) for leaf in drawn], found))
     return found
 
 
 class _Last(NamedTuple):
-    """A check of draws that are the same object; the draws themselves are not kept."""
+    """A check of draws whose arrays are the same objects; the draws themselves are not kept."""
 
-    graphs: Callable[[], object]
     asked: tuple[object, ...]
+    drawn: list[Callable[[], object]]
     found: Check
 
+    def is_of(self, drawn: list[object]) -> bool:
+        """Whether these are the arrays that were checked."""
+        same = (known() is leaf for known, leaf in zip(self.drawn, drawn, strict=False))
+        return len(drawn) == len(self.drawn) and all(same)
 
-_last: dict[int, _Last] = {}
+
+# Of draws that somebody may still ask about.
+_last: deque[_Last] = deque(maxlen=8)
 
 
 def _checked(key: Key, ensemble: Ensemble, data: Dataset) -> Check:
