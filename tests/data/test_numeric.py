@@ -77,6 +77,7 @@ REFUSED = {
     "date objects": ([datetime.date(2020, 5, 17)] * NUM_ROWS, "dates or times .2020-05-17"),
     "complex": (np.full(NUM_ROWS, 1 + 2j), "complex numbers; pass real and imaginary"),
     "complex objects": (pd.Series([1 + 2j] * NUM_ROWS, dtype=object), "complex numbers"),
+    "integers without end": ([10**400 + k for k in range(NUM_ROWS)], "inf in row 1, too large"),
     "lists": (pd.Series([[1, 2]] * NUM_ROWS, dtype=object), "holds a list in row 1"),
 }
 

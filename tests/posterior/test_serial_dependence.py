@@ -7,6 +7,7 @@ from scipy.stats import norm
 from bayesdag import fit, read
 from bayesdag.posterior.serial_dependence import (
     MATTERS,
+    blocks_of,
     is_in_time,
     is_sorted,
     of_values,
@@ -68,6 +69,19 @@ def test_values_alone_say_what_trends_are_worth_unless_a_table_is_sorted():
     assert of_values(read(in_time(0.0))) < MATTERS
     rows = in_time(0.0)
     assert of_values(read(rows[np.argsort(rows[:, 0])])) == 1
+
+
+def test_rows_that_are_sorted_by_a_label_are_judged_within_its_blocks():
+    label = np.repeat([0.0, 1.0, 2.0], NUM_ROWS // 3)
+    fresh = in_time(0.0) + 3 * label[:, None]
+    series = in_time(0.9) + 3 * label[:, None]
+    names = ("label", "a", "b", "c")
+    assert blocks_of(np.column_stack([label, fresh]), names).tolist() == label.astype(int).tolist()
+    assert of_values(read(np.column_stack([label, fresh]))) < MATTERS
+    assert of_values(read(np.column_stack([label, series]))) > 3
+    assert of_values(read(fresh)) > 30
+    assert not blocks_of(np.column_stack([label, fresh]), ("year", "a", "b", "c")).any()
+    assert not blocks_of(np.column_stack([label % 2, fresh]), names).any()
 
 
 def test_a_fit_says_when_rows_repeat_and_not_when_the_table_is_sorted():

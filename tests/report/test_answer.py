@@ -76,6 +76,14 @@ def test_sure_directions_that_no_independence_compels_are_named():
     assert "compels it: a → b" in words.distrust
 
 
+def test_directions_that_were_said_are_not_free():
+    posterior = posterior_of(CHAIN, check=checked())
+    knowledge = {"tiers": [["a"], ["b"], ["c"]]}
+    told = replace(posterior, provenance={**posterior.provenance, "knowledge": knowledge})
+    assert "no independence compels" in said(posterior).distrust
+    assert "no independence compels" not in said(told).distrust
+
+
 def test_links_of_unknown_direction_and_unknown_links_are_open():
     words = said(posterior_of(CHAIN, CHAIN.T, check=checked()))
     assert "No arrow reaches probability 0.95" in words.sure

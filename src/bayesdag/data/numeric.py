@@ -5,7 +5,7 @@ import re
 import warnings
 from decimal import Decimal
 from numbers import Real
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -127,7 +127,15 @@ def _from_objects(column: pd.Series, name: str, names: Names) -> Cells:
 
 
 def _floats(column: pd.Series) -> np.ndarray:
-    return np.array([np.nan if pd.isna(value) else float(value) for value in column])
+    return np.array([np.nan if pd.isna(value) else _float(value) for value in column])
+
+
+def _float(value: Any) -> float:
+    """The number; integers beyond all floats are refused later, as too large."""
+    try:
+        return float(value)
+    except OverflowError:
+        return np.inf if value > 0 else -np.inf
 
 
 def _from_text(column: pd.Series, name: str, names: Names) -> Cells:

@@ -91,9 +91,9 @@ def in_words(check: Check, total: float) -> str:
     Args:
         total: the power, besides other reasons for one.
     """
+    misfit = check.misfit or 0.0  # None where there were too few rows to check
     reasons = (
-        f"they contradict the model by {check.misfit:.2g} nats each and variable"
-        * bool(check.misfit),
+        f"they contradict the model by {misfit:.2g} nats each and variable" * bool(misfit),
         f"{check.repetition:.1f} of them are worth one independent row" * check.repeats,
     )
     return f"the rows count {total:.2g} of what they say: {' and '.join(filter(None, reasons))}"

@@ -126,16 +126,18 @@ def _repetition(
     in_time = serial_dependence.is_in_time(data.values, data.names)
     if serial_dependence.is_sorted(data.values) and not in_time:
         return 1.0
+    blocks = serial_dependence.blocks_of(data.values, data.names)
     if len(rows) == data.num_rows:
         in_order = np.argsort(rows)
         return serial_dependence.rows_per_independent_row(
-            u[:, in_order], data.observed, data.scaled
+            u[:, in_order], data.observed, data.scaled, blocks
         )
     few = slice(0, NUM_DRAWS[0])
     block = data.scaled[: len(rows)]
     own = _uniforms(model, map_leaves(lambda leaf: leaf[few], params), graphs[few], block)
     own[:, :, data.contexts] = 0.5
-    return serial_dependence.rows_per_independent_row(own, data.observed[: len(rows)], block)
+    num = len(rows)
+    return serial_dependence.rows_per_independent_row(own, data.observed[:num], block, blocks[:num])
 
 
 def _noise_hypotheses(params: Params) -> list[Int[np.ndarray, " k"]]:

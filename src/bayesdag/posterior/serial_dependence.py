@@ -11,13 +11,13 @@ left of a random walk after curves of other walks crosses zero often, and its au
 long lags are negative. They are summed up to the first that is not positive (Geyer, 1992), and a
 fit first counts rows by the memory of values, as if nothing explained anything (`of_values`).
 A table that is sorted by a variable says nothing of time: it is not judged, unless that variable
-is called a date.
+is called a date. Nor does one that is sorted by a label: there the memory within its blocks counts.
 """
 
 from collections.abc import Sequence
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 
 from bayesdag.data import Dataset, root_names
 from bayesdag.posterior.libraries import special
@@ -33,6 +33,7 @@ def rows_per_independent_row(
     u: Float[np.ndarray, "s n d"],
     observed: Bool[np.ndarray, "n d"],
     values: Float[np.ndarray, "n d"],
+    blocks: Int[np.ndarray, " n"] | None = None,
 ) -> float:
     """Bartlett's factor, averaged over pairs of variables and over draws; at least 1.
 
@@ -40,9 +41,11 @@ def rows_per_independent_row(
         u: probability integral transforms of the residuals, rows in the order of the table.
         observed: where nature chose the value; the others have no residual.
         values: of the columns, in any units.
+        blocks: number of the block that a row is in, where rows are sorted by a label.
     """
     left = np.where(observed, special.ndtri(u), 0.0)
-    return _factor(left, observed, values)
+    blocks = np.zeros(len(values), dtype=int) if blocks is None else blocks
+    return _factor(left, observed, values, blocks)
 
 
 def of_values(data: Dataset) -> float:
@@ -53,20 +56,22 @@ def of_values(data: Dataset) -> float:
     if is_sorted(data.values) and not is_in_time(data.values, data.names):
         return 1.0
     chosen = data.observed & ~data.contexts
-    return _factor(np.where(chosen, data.scaled, 0.0)[None], chosen, data.scaled)
+    left = np.where(chosen, data.scaled, 0.0)[None]
+    return _factor(left, chosen, data.scaled, blocks_of(data.values, data.names))
 
 
 def _factor(
     left: Float[np.ndarray, "s n d"],
     observed: Bool[np.ndarray, "n d"],
     values: Float[np.ndarray, "n d"],
+    blocks: Int[np.ndarray, " n"],
 ) -> float:
     """Bartlett's factor of what is left of effects and of values of causes, mean over pairs."""
     _, n, d = left.shape
     if d < 2 or n < 3:
         return 1.0
-    of_effects = _autocorrelation(left, observed)
-    of_causes = _autocorrelation(values[None], np.ones_like(observed))
+    of_effects = _autocorrelation(_within(left, blocks), observed)
+    of_causes = _autocorrelation(_within(values[None], blocks), np.ones_like(observed))
     products = np.stack([_positive_sums(of_causes, one) for one in of_effects.T], axis=1)
     return float(1 + 2 * products[~np.eye(d, dtype=bool)].mean())
 
@@ -91,6 +96,26 @@ def _autocorrelation(
     covariance = np.fft.irfft(power, size, axis=1)[:, : _lags(n) + 1]
     variance = np.maximum(covariance[:, :1], 1e-12)
     return (covariance[:, 1:] / variance).mean(axis=0)
+
+
+def blocks_of(values: Float[np.ndarray, "n d"], names: Sequence[str]) -> Int[np.ndarray, " n"]:
+    """The blocks of rows with the same labels, where each label has one block; else one block."""
+    changes = np.zeros((len(values) - 1, 1), dtype=bool)
+    for name, column in zip(names, values.T, strict=True):
+        starts = np.diff(column) != 0
+        is_label = starts.sum() + 1 == len(np.unique(column))
+        if is_label and starts.mean() <= _CHANGING and not root_names.is_calendar(name):
+            changes[:, 0] |= starts
+    few = changes.mean() <= _CHANGING
+    return np.append(0, np.cumsum(changes[:, 0])) if few else np.zeros(len(values), dtype=int)
+
+
+def _within(z: Float[np.ndarray, "s n d"], blocks: Int[np.ndarray, " n"]) -> np.ndarray:
+    """What is left of values after the means of blocks of rows."""
+    starts = np.flatnonzero(np.append(True, np.diff(blocks) != 0))
+    sizes = np.diff(np.append(starts, len(blocks)))
+    means = np.add.reduceat(z, starts, axis=1) / sizes[None, :, None]
+    return z - np.repeat(means, sizes, axis=1)
 
 
 def is_sorted(values: Float[np.ndarray, "n d"]) -> bool:

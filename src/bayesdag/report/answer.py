@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
+from bayesdag.knowledge import Knowledge
 from bayesdag.posterior import Posterior
 from bayesdag.posterior.check_result import Check
 from bayesdag.posterior.diagnostics import Diagnostics
@@ -60,7 +61,12 @@ def answer(
     checked, names = posterior.checked, posterior.variables
     probability = posterior.edge_matrix()[: len(names), : len(names)]
     sorted_ = sort_pairs(probability, misfits(posterior), evidence)
-    free = [pair for pair in sorted_.sure if compelled[pair] < probability[pair] / 2]
+    known = _known(posterior)
+    free = [
+        pair
+        for pair in sorted_.sure
+        if compelled[pair] < probability[pair] / 2 and not known[pair[::-1]]
+    ]
     return Answer(
         sure=_what_is_sure(sorted_, names, mixed=found.converged is not False),
         open=_what_is_open(sorted_, names),
@@ -69,6 +75,13 @@ def answer(
         caveats=[] if checked is None else checked.warnings,
         notes=[str(note) for note in posterior.provenance.get("notes", [])],
     )
+
+
+def _known(posterior: Posterior) -> Bool[np.ndarray, "d d"]:
+    """Arrows that were said, or assumed, not to be there: what is left is known to point away."""
+    said = Knowledge.read(posterior.provenance.get("knowledge"))
+    bound = said.bind(posterior.names, posterior.contexts.mask)
+    return bound.forbidden | bound.required.T
 
 
 def sort_pairs(
