@@ -200,3 +200,17 @@ def test_other_data_are_refused(seed):
     assert posterior.check(data)
     with pytest.raises(InputError, match="not the data of this posterior; pass the table"):
         posterior.check(Dataset(data.values[::-1], data.names))
+
+
+def test_the_same_draws_are_checked_once(monkeypatch):
+    made, compute = [], predictive_checks._checked
+    monkeypatch.setattr(predictive_checks, "_checked", lambda *a: made.append(1) or compute(*a))
+    data = rows(np.random.default_rng(0), num_rows=60)
+    posterior = linear(np.broadcast_to(CHAIN, (1, 40, 3, 3)).copy(), data)
+    first = posterior.check(data)
+    assert dataclasses.replace(posterior, provenance={"notes": []}).check(data) == first
+    assert len(made) == 1
+    assert posterior.check(data, seed=1) != first
+    other = linear(np.broadcast_to(CHAIN, (1, 40, 3, 3)).copy(), data)
+    other.check(data, seed=1)
+    assert len(made) == 3
