@@ -148,3 +148,12 @@ def test_a_column_with_an_infinite_cell_does_not_stop_the_others(table, command)
     assert code == 0
     assert "column 'number' holds inf in row 4" in shown
     assert "categorical" in shown
+
+
+@pytest.mark.parametrize(("size", "steps"), [(1e30, 0.0), (-1e15, 1e-15), (9e69, 0.05)])
+def test_numbers_of_any_size_have_a_distribution(size, steps, tmp_path, command):
+    rows = [f"{k % 7 + k / 300},{size * (1 - k % 11 * steps)!r}" for k in range(200)]
+    (tmp_path / "huge.csv").write_text("\n".join(["small,huge", *rows]))
+    code, shown, said = command("inspect", str(tmp_path / "huge.csv"))
+    assert code == 0, said
+    assert "█" in next(line for line in shown.splitlines() if line.startswith("huge"))

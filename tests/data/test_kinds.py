@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 from bayesdag.data import Dataset, Kind, read
+from bayesdag.data.kinds import declarations
 from bayesdag.errors import BayesdagWarning, InputError
 
 COLOUR = Kind("categorical", ("blue", "green", "red"), "declared")
@@ -177,6 +178,20 @@ def test_a_declared_kind_is_taken(said, kind, tmp_path):
     if not isinstance(said["column"], Kind):
         (tmp_path / "kinds.yaml").write_text(json.dumps(said))
         assert found(column, kinds=tmp_path / "kinds.yaml")[:2] == kind
+
+
+def test_a_file_of_kinds_takes_text_for_text(tmp_path):
+    """YAML would read yes and no as true and false, and 010 as eight."""
+    file = tmp_path / "kinds.yaml"
+    file.write_text(
+        "no: [No, Yes, off]\nb: [1, 2.5, true, 010, 2024-01-01]\n", encoding="utf-8-sig"
+    )
+    said = declarations(file)
+    assert said["no"].levels == ("No", "Yes", "off")
+    assert said["b"].levels == ("1", "2.5", "True", "010", "2024-01-01")
+    file.write_text("a: count\na: ordinal\n")
+    with pytest.raises(InputError, match="declares 'a' twice"):
+        declarations(file)
 
 
 WRONG = {

@@ -66,7 +66,6 @@ REFUSED = {
     "decimal comma": (text("2,75", "1,5"), "decimal points.*decimal=','"),
     "thousands": (text("1,234", "12,000"), "thousands separators or decimal points.*decimal=','"),
     "small decimals": (text("0,126", "1,329"), "decimal points.*decimal=','"),
-    "both": (text("1.234,5", "12.000,1"), "decimal=',' and thousands='.'"),
     "date as text": (text("2024-01-31", "2024-02-01"), "looks like a date"),
     "names of columns": (text("", "other"), "pass its name as `interventions`"),
     "arrow text": (pd.Series(text("high"), dtype="string[pyarrow]"), "holds text .'high' in row 5"),
@@ -94,6 +93,16 @@ def test_commas_that_can_only_separate_thousands_are_read(sure):
     values = read(with_column(column)).values[:, 1]
     assert values[4] == float(sure.replace(",", ""))
     assert values[5] == 6005005
+
+
+@pytest.mark.parametrize("sure", ["1.034.567", "1.234.567,5"])
+def test_points_that_can_only_separate_thousands_are_read(sure):
+    column = [sure if i == 4 else f"{1 + i % 9}.{i:03d}.005,25" for i in range(NUM_ROWS)]
+    column[7] = "12,5"
+    values = read(with_column(column)).values[:, 1]
+    assert values[4] == float(sure.replace(".", "").replace(",", "."))
+    assert values[5] == 6005005.25
+    assert values[7] == 12.5
 
 
 def test_arrow_dates_are_refused():

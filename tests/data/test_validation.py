@@ -33,7 +33,7 @@ def test_missing_values_are_counted_by_column_and_located():
 
 
 @pytest.mark.parametrize(
-    ("value", "remedy"), [(np.inf, "replace"), (-np.inf, "drop"), (1e200, "unit")]
+    ("value", "remedy"), [(np.inf, "replace"), (-np.inf, "drop"), (1e100, "unit")]
 )
 def test_infinite_and_immense_values_are_refused(value, remedy):
     frame = toy_frame()

@@ -1,12 +1,17 @@
 """How much of the evidence counts, by what a check has found."""
 
+from dataclasses import replace
+
 import numpy as np
+import pandas as pd
 import pytest
 
 from bayesdag import fit, read
+from bayesdag.methods.collapsed import Collapsed
 from bayesdag.methods.exact import Exact
 from bayesdag.posterior import coarsening
 from bayesdag.posterior.check_result import Check, VariableCheck
+from bayesdag.scores.additive import Additive
 
 ROWS = 1000
 
@@ -51,6 +56,30 @@ def test_rows_in_time_count_as_the_independent_rows_that_they_are_worth(method):
     assert result.provenance["temperature"] > 2
     assert any("one independent row" in note for note in result.provenance["notes"])
     assert result.edge_matrix().max() < 0.95
+
+
+@pytest.mark.parametrize("seed", [0, 3])
+def test_curves_of_independent_random_walks_are_no_arrows(seed):
+    """They explain one another so well that their residuals seem to have no memory."""
+    rng = np.random.default_rng(seed)
+    walks = np.cumsum(rng.normal(size=(150, 8)), axis=0)
+    method = replace(Collapsed.PRESETS["quick"], score=Additive(), max_rounds=2)
+    result = fit(walks, method, seed=0, progress=False)
+    assert result.provenance["temperature"] > 10
+    assert result.checked.repetition == pytest.approx(result.provenance["repetition"], rel=0.3)
+    assert result.edge_matrix().max() < 0.9
+
+
+def test_what_follows_from_a_trend_is_found_and_counted_by_its_noise():
+    rng = np.random.default_rng(5)
+    trend = np.cumsum(rng.normal(size=400))
+    follows = trend / trend.std() + 0.3 * rng.normal(size=400)
+    last = follows + 0.3 * rng.normal(size=400)
+    table = pd.DataFrame({"trend": trend, "follows": follows, "last": last})
+    result = fit(table, Collapsed.PRESETS["quick"], seed=0, progress=False)
+    edges = result.edge_probabilities()
+    assert edges.loc["trend", "follows"] + edges.loc["follows", "trend"] > 0.95
+    assert edges.loc["last", "follows"] + edges.loc["follows", "last"] > 0.95
 
 
 def test_the_exact_posterior_stays_that_of_its_model_unless_told():

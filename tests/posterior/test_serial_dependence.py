@@ -9,6 +9,7 @@ from bayesdag.posterior.serial_dependence import (
     MATTERS,
     is_in_time,
     is_sorted,
+    of_values,
     rows_per_independent_row,
 )
 
@@ -51,6 +52,22 @@ def test_trends_that_explain_one_another_are_worth_few_rows():
     residuals = in_time(0.6)
     assert factor(residuals) < 2.5
     assert rows_per_independent_row(norm.cdf(residuals)[None], EVERYWHERE, walks) > 3.5
+
+
+def test_memory_that_a_fit_took_away_at_long_lags_does_not_make_up_for_that_at_short_ones():
+    rows = in_time(0.8)
+    slow = np.linspace(-1, 1, NUM_ROWS)[:, None] ** np.arange(9)
+    residuals = rows - slow @ np.linalg.lstsq(slow, rows, rcond=None)[0]
+    walks = np.cumsum(np.random.default_rng(3).normal(size=(NUM_ROWS, 3)), axis=0)
+    assert rows_per_independent_row(norm.cdf(residuals)[None], EVERYWHERE, walks) > 3
+
+
+def test_values_alone_say_what_trends_are_worth_unless_a_table_is_sorted():
+    walks = np.cumsum(np.random.default_rng(3).normal(size=(NUM_ROWS, 3)), axis=0)
+    assert of_values(read(walks)) > 30
+    assert of_values(read(in_time(0.0))) < MATTERS
+    rows = in_time(0.0)
+    assert of_values(read(rows[np.argsort(rows[:, 0])])) == 1
 
 
 def test_a_fit_says_when_rows_repeat_and_not_when_the_table_is_sorted():

@@ -94,6 +94,18 @@ def test_arrows_at_variables_that_the_model_does_not_fit_are_not_to_be_trusted()
     assert words.caveats
 
 
+def test_rows_that_repeat_and_searches_that_end_apart_are_said_beside_a_misfit():
+    check = replace(checked(misfit="c"), repetition=5.0)
+    posterior = posterior_of(CHAIN, check=check)
+    search = {"disagreement": {"words": "two searches ended 90.0 nats apart"}}
+    provenance = {**posterior.provenance, "search": search}
+    found = said(replace(posterior, provenance=provenance)).distrust
+    assert "touch a variable which the model does not fit" in found
+    assert "5.0 of them say as much as one independent row" in found
+    assert "two searches ended 90.0 nats apart" in found
+    assert "fewer rows than it seems" in check.headline
+
+
 def test_chains_that_disagree_make_everything_provisional():
     data = table(np.random.default_rng(0), 60, 3)
     draws = np.stack([np.stack([CHAIN] * 40), np.stack([CHAIN.T] * 40)])

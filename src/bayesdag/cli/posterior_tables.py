@@ -1,5 +1,6 @@
 """A posterior as the commands show it: edges, paths, blankets, and the verdicts."""
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from bayesdag.cli.output import plain_column, print_columns, print_json, print_table, say
@@ -37,13 +38,16 @@ def print_posterior(
         return
     for line in fit.lines() if fit is not None else []:
         say(line)
+    if found.search:
+        say(f"search: {found.search}")
     _print_edges(posterior, edges)
     if posterior.contexts:
         table = posterior.environment_targets(with_error=True).head(top)
         print_table(table, title="What environments act on, compared with the reference")
     if found.comparable:
         print_columns(found.columns(), title="Do the chains agree?")
-    for line in [*described, f"chains: {found.verdict}"]:
+    chains = replace(found, search="").verdict  # of searches enough was said above the edges
+    for line in [*(line for line in described if line != found.search), f"chains: {chains}"]:
         say(line)
     if checked is not None:
         print_table(checked.table(), title="Misfit of each variable in nats per row")

@@ -50,7 +50,9 @@ def resolution(x: Float[np.ndarray, " n"]) -> float:
     for decimals in _DECIMALS if _is_decimal(x[:50], _DECIMALS[-1]) else ():
         if _is_decimal(x, decimals):
             return 10.0**-decimals
-    digits = np.finfo(np.float32 if np.array_equal(x, x.astype(np.float32)) else float)
+    with np.errstate(over="ignore"):  # what no float32 can hold is none
+        single = np.array_equal(x, x.astype(np.float32))
+    digits = np.finfo(np.float32 if single else float)
     return float(digits.eps * largest)
 
 

@@ -193,10 +193,17 @@ def _bars(present: np.ndarray, kind: Kind) -> str:
     else:
         low, high = np.quantile(present, [0.005, 0.995])
         if not high > low:
-            low, high = present.min(), max(present.max(), present.min() + 1)
-        heights, _ = np.histogram(np.clip(present, low, high), NUM_BINS, (low, high))
+            low, high = present.min(), present.max()
+        # Without an offset: bins of 1e30 and a little would all have the same ends.
+        heights, _ = np.histogram(_places(present, low, high), NUM_BINS, (0, 1))
     steps = np.ceil(heights / max(1, heights.max()) * (len(BARS) - 1)).astype(int)
     return "".join(BARS[step] for step in steps)
+
+
+def _places(values: np.ndarray, low: float, high: float) -> np.ndarray:
+    """Where values lie between two others, 0 to 1; halves keep the largest numbers finite."""
+    width = max(high / 2 - low / 2, np.finfo(float).tiny)
+    return (np.clip(values, low, high) / 2 - low / 2) / width
 
 
 def _range(present: np.ndarray, kind: Kind) -> str:

@@ -101,7 +101,7 @@ def of_numbers(column: Float[np.ndarray, " n"], name: str) -> Kind:
     few = 2 < len(values) <= MOST_CODES and len(present) >= ROWS_PER_CODE * len(values)
     if few:
         return _of_codes(values, name, whole)
-    words = f"{len(values)} different {'whole ' * whole}numbers"
+    words = f"{len(values)} different {'whole ' * whole}number{'s' * (len(values) != 1)}"
     return Kind("continuous", (), words)
 
 

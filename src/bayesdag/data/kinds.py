@@ -1,10 +1,11 @@
 """What a column holds: a measurement, a count, or one of some levels."""
 
 import datetime
+import re
 from collections.abc import Mapping
 from numbers import Integral, Real
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Shaped
@@ -12,6 +13,13 @@ from jaxtyping import Bool, Float, Shaped
 from bayesdag.errors import InputError, did_you_mean
 
 KINDS = ("continuous", "count", "ordinal", "binary", "categorical")
+# What of a YAML file is not text: YAML itself takes `no` for false and 010 for eight.
+_PLAIN_YAML = {
+    "null": r"null|~|",
+    "bool": r"(true|True|TRUE|false|False|FALSE)",
+    "int": r"[-+]?(0|[1-9]\d*)",
+    "float": r"[-+]?(0|[1-9]\d*)?\.\d+([eE][-+]?\d+)?|[-+]?[1-9]\d*\.",
+}
 # Kinds whose values are codes 0 … K−1 of labels.
 DISCRETE = frozenset({"ordinal", "binary", "categorical"})
 
@@ -176,10 +184,25 @@ def _refuse_levels(found: Declaration, name: str) -> None:
 
 
 def _read_yaml(path: Path) -> object:
+    """Text stays text: yes, no, dates and 007 are labels, and names of columns."""
     import yaml
 
+    class Loader(yaml.SafeLoader):
+        yaml_implicit_resolvers: ClassVar[dict[Any, Any]] = {}
+
+        def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
+            names = [key.value for key, _ in node.value]
+            twice = [name for name in names if names.count(name) > 1]
+            if twice:
+                raise InputError(f"{str(path)!r} declares {twice[0]!r} twice; keep one")
+            return super().construct_mapping(node, deep=deep)
+
+    for kind, pattern in _PLAIN_YAML.items():
+        Loader.add_implicit_resolver(
+            f"tag:yaml.org,2002:{kind}", re.compile(f"(?:{pattern})$"), None
+        )
     try:
-        return yaml.safe_load(path.read_text(encoding="utf-8"))
+        return yaml.load(path.read_text(encoding="utf-8-sig"), Loader)
     except FileNotFoundError:
         raise InputError(f"there is no file {str(path)!r} of kinds; check the name") from None
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:

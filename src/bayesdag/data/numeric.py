@@ -21,15 +21,14 @@ MISSING_CODES = frozenset(
 )
 _THOUSANDS = r"[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d*)?"
 _NO_DECIMAL_COMMA = r"[+-]?\d{1,3}(,\d{3}(,\d{3})+(\.\d*)?|,\d{3}\.\d*)"
+# The same with points between thousands and a comma before decimals.
+_POINTS = r"[+-]?\d{1,3}(\.\d{3})*(,\d*)?"
+_NO_DECIMAL_POINT = r"[+-]?\d{1,3}(\.\d{3}(\.\d{3})+(,\d*)?|\.\d{3},\d*)"
 _WAYS_OUT = (
     (
         _THOUSANDS,
         "the commas are thousands separators or decimal points: take them out of the first, pass "
         "decimal=',' (--decimal ,) for the second",
-    ),
-    (
-        r"[+-]?\d{1,3}(\.\d{3})+,\d*",
-        "read the file with pandas, decimal=',' and thousands='.'",
     ),
     (
         r"[+-]?\d*,\d+([eE][+-]?\d+)?",
@@ -155,12 +154,20 @@ def _from_text(column: pd.Series, name: str, names: Names) -> Cells:
 
 
 def _without_thousands(labels: tuple[str | None, ...]) -> tuple[str | None, ...]:
-    """The same without commas between thousands, where these can be nothing else."""
+    """The same without marks between thousands, where these can be nothing else."""
     grouped = [text for text in labels if text is not None and "," in text]
-    are_thousands = all(re.fullmatch(_THOUSANDS, text) for text in grouped)
-    if not (are_thousands and any(re.fullmatch(_NO_DECIMAL_COMMA, text) for text in grouped)):
-        return labels
-    return tuple(None if text is None else text.replace(",", "") for text in labels)
+    if _are(_THOUSANDS, _NO_DECIMAL_COMMA, grouped):
+        return tuple(None if text is None else text.replace(",", "") for text in labels)
+    marked = [text for text in labels if text is not None and re.search("[.,]", text)]
+    if _are(_POINTS, _NO_DECIMAL_POINT, marked):
+        return tuple(t if t is None else t.replace(".", "").replace(",", ".") for t in labels)
+    return labels
+
+
+def _are(pattern: str, certain: str, texts: list[str]) -> bool:
+    """Whether all texts are numbers of this kind, and one of them can be nothing else."""
+    alike = all(re.fullmatch(pattern, text) for text in texts)
+    return alike and any(re.fullmatch(certain, text) for text in texts)
 
 
 def _say_missing(name: str, unreadable: list[tuple[int, str]]) -> None:

@@ -21,7 +21,7 @@ NEAR_COPY = 0.999
 VERY_SKEWED = 3.0
 ROWS_PER_VARIABLE = 10
 _EPSILON = float(np.finfo(np.float64).eps)
-_LARGEST = 1e150
+_LARGEST = 1e70  # squares of products of two columns are summed
 
 _DEPENDENCE = (
     "the data cannot say which way arrows between them point, nor on which of them others act: "
@@ -135,7 +135,7 @@ def skewness(values: Values) -> Float[np.ndarray, " d"]:
 
 
 def refuse_not_finite(values: np.ndarray, names: Names) -> None:
-    """Refuses missing values, infinities and numbers whose square would be one."""
+    """Refuses missing values, infinities and numbers whose fourth power would be one."""
     if values.min() > -_LARGEST and values.max() < _LARGEST:  # False for NaN too.
         return
     missing = np.isnan(values)

@@ -17,7 +17,7 @@ from bayesdag import posterior
 from bayesdag.data import Dataset
 from bayesdag.errors import InputError
 from bayesdag.knowledge import Constraints
-from bayesdag.methods import _groups, _kinds
+from bayesdag.methods import _groups, _kinds, _sure_arrows
 from bayesdag.methods._model_draws import Given, ModelDraws
 from bayesdag.model.priors.density import DensityGrid
 from bayesdag.orders import noise_averaging, order_counting, pipeline, run_report, strategies
@@ -28,6 +28,7 @@ from bayesdag.orders.prior import Components
 from bayesdag.orders.search import Found
 from bayesdag.orders.strategies import SearchStrategy
 from bayesdag.posterior import Posterior, coarsening
+from bayesdag.posterior.check_result import Check
 from bayesdag.random import generator, split
 from bayesdag.runs import loop
 from bayesdag.runs.checkpoint import recorder_of
@@ -185,14 +186,28 @@ class Collapsed:
         """Draws with evidence that counts less, where the rows contradict the model."""
         if not self.coarsened:
             return given, parts
-        check = self._posterior(given.data, parts).check(given.data)
-        power = coarsening.power(check)
-        if power == 1:
+
+        def draw(power: float) -> list[ModelDraws]:
+            scope = recorder.child(f"coarsened {power:.4g}")
+            return self._draw_all(key, given._replace(power=power), scope, parts[0].found)
+
+        def check(drawn: list[ModelDraws]) -> Check:
+            return _sure_arrows.check(
+                key, self.score, given.stats, self._posterior(given.data, drawn), given.data
+            )
+
+        whole = self._posterior(given.data, parts).check(given.data)
+        found = coarsening.coarsened(whole, given.data, draw, check)
+        if found is None:
             return given, parts
-        given = given._replace(power=power)
-        again = self._draw_all(key, given, recorder.child("coarsened"), parts[0].found)
-        note = coarsening.in_words(check, again[0].power)
-        return given, [part._replace(notes=[note, *part.notes]) for part in again]
+        again, power, reason = found
+        note = coarsening.in_words(reason, again[0].power)
+        counted = {"repetition": reason.repetition}
+        again = [
+            part._replace(notes=[note, *part.notes], report={**part.report, **counted})
+            for part in again
+        ]
+        return given._replace(power=power), again
 
     def _hedged(
         self, key: Key, given: Given, parts: list[ModelDraws], recorder: Recorder

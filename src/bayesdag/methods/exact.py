@@ -21,6 +21,7 @@ from bayesdag.exact.tables import Tables, edges
 from bayesdag.graphs import iterate_dags, num_linear_extensions_each
 from bayesdag.graphs.bitsets import members
 from bayesdag.knowledge import Constraints
+from bayesdag.methods import _sure_arrows
 from bayesdag.model.priors.density import DensityGrid
 from bayesdag.posterior import Posterior, coarsening
 from bayesdag.random import generator, split
@@ -123,13 +124,18 @@ class Exact:
         found = self._posterior(key, data, knowledge, stats)
         if not self.coarsened:
             return found
-        check = found.check(data)
-        power = coarsening.power(check)
-        if power == 1:
+        coarse = coarsening.coarsened(
+            found.check(data),
+            data,
+            lambda power: self._posterior(key, data, knowledge, stats, power),
+            lambda drawn: _sure_arrows.check(key, self.score, stats, drawn, data),
+        )
+        if coarse is None:
             return found
-        again = self._posterior(key, data, knowledge, stats, power)
-        notes = [coarsening.in_words(check, power), *again.provenance["notes"]]
-        return replace(again, provenance={**again.provenance, "notes": notes})
+        again, power, reason = coarse
+        notes = [coarsening.in_words(reason, power), *again.provenance["notes"]]
+        counted = {"repetition": reason.repetition, "notes": notes}
+        return replace(again, provenance={**again.provenance, **counted})
 
     def _posterior(
         self, key: Key, data: Dataset, knowledge: Constraints, stats: Any, power: float = 1.0

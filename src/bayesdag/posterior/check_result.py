@@ -19,6 +19,7 @@ FEWEST_ROWS = 20  # to judge a variable by
 MATTERS = 0.01  # nats per row
 FALSE_ALARMS = 0.05  # tables with a warning although the model is right
 
+_ALIKE = "rows resemble their neighbours in the table"
 NEURAL = "method 'collapsed' with preset 'neural'"
 
 
@@ -88,12 +89,17 @@ class Check:
         found = [
             f"{one.variable}: {words}." for one in self.variables for words in self._misfits(one)
         ]
-        return [*found, *([self._repetition_in_words()] if self.repeats else [])]
+        return [*found, *([self._warning_of_repetition()] if self.repeats else [])]
 
     @property
     def repeats(self) -> bool:
         """Whether rows resemble their neighbours in the table."""
         return self.repetition > serial_dependence.MATTERS
+
+    @property
+    def repetition_in_words(self) -> str:
+        """How many rows say as much as one, where they resemble their neighbours."""
+        return f"{_ALIKE}: {self.repetition:.1f} of them say as much as one independent row"
 
     @property
     def passed(self) -> bool:
@@ -123,12 +129,13 @@ class Check:
         """The verdict in one sentence."""
         wrong = [one.variable for one in self.variables if self._misfits(one)]
         if wrong:
+            few = f"; and there are fewer rows than it seems: {_ALIKE}" * self.repeats
             return (
                 f"the model does not fit {', '.join(wrong)}: do not trust edges, directions and "
-                "effects that involve them"
+                f"effects that involve them{few}"
             )
         if self.repeats:
-            return "rows resemble their neighbours in the table: there are fewer than it seems"
+            return f"{_ALIKE}: there are fewer than it seems"
         few = [one.variable for one in self.variables if one.num_rows < FEWEST_ROWS]
         if len(few) == len(self.variables):
             return f"not checked: fewer than {FEWEST_ROWS} rows"
@@ -185,10 +192,9 @@ class Check:
             ],
         }
 
-    def _repetition_in_words(self) -> str:
-        worth = f"{self.repetition:.1f} of them say as much as one independent row"
+    def _warning_of_repetition(self) -> str:
         remedy = "if they are in time, effects of the past are hidden causes"
-        return f"Rows resemble their neighbours in the table: {worth}; {remedy}."
+        return f"{self.repetition_in_words.capitalize()}; {remedy}."
 
     def _counts(self, one: VariableCheck, gain: float, error: float) -> bool:
         evidence = np.log(2 * len(self.variables) / FALSE_ALARMS)

@@ -4,9 +4,24 @@ Evidence grows with the rows even where the model is wrong, and certainty with i
 power below 1 it says what remains true of a model that is near the truth (Miller & Dunson, 2019,
 "Robust Bayesian inference via coarsening"). The power is the same for all variables: evidence of
 one node that counts less than that of another turns the edges between them around.
+
+Rows that repeat one another count by the memory of residuals, and a fit that explains trends by
+trends leaves little of it. So evidence is first counted as if nothing explained anything, by the
+memory of the values themselves. What is left of that memory after the arrows that are sure even so,
+and after these alone, decides the next count, until there are no more of them.
 """
 
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TypeVar
+
+import numpy as np
+from jaxtyping import Int8
+
+from bayesdag.data import Dataset
+from bayesdag.posterior import serial_dependence
 from bayesdag.posterior.check_result import Check
+from bayesdag.posterior.posterior import Posterior
 
 # Nats per variable that a model misses in all, after which half of its evidence counts: functions
 # that can be anything should have missed none, lines often do while their graph is nearly right
@@ -15,6 +30,50 @@ from bayesdag.posterior.check_result import Check
 _HALVING, _HALVING_OF_LINES = 10.0, 30.0
 _MOST = 0.05
 _SAME = 0.95  # a power above changes nothing that would be worth drawing again
+_FEWER = 0.85  # of the rows per independent row, above which they are not counted again
+_MOST_ROUNDS = 4
+_SURE, _NUM_GRAPHS = 0.95, 20
+
+Draws = TypeVar("Draws")
+
+
+def coarsened(
+    check: Check,
+    data: Dataset,
+    draw: Callable[[float], Draws],
+    check_of_sure: Callable[[Draws], Check],
+) -> tuple[Draws, float, Check] | None:
+    """Draws under the power that a check asks for, that power, and why; None: for nothing.
+
+    Args:
+        check: of draws with the whole evidence.
+        draw: makes draws under a power.
+        check_of_sure: judges functions of all rows on the sure arrows of such draws.
+    """
+    if check.repeats:
+        values = serial_dependence.of_values(data)
+        check = replace(check, repetition=max(values, check.repetition))
+    for _ in range(_MOST_ROUNDS):
+        raised = power(check)
+        if raised == 1:
+            return None
+        found = draw(raised), raised, check
+        if not check.repeats:
+            return found
+        left = max(check_of_sure(found[0]).repetition, 1.0)
+        if left > _FEWER * check.repetition:
+            return found
+        check = replace(check, repetition=left)
+    return found  # pyright: ignore[reportPossiblyUnboundVariable]
+
+
+def with_sure_arrows(found: Posterior) -> Int8[np.ndarray, "s d d"]:
+    """Some graphs of a posterior, less arrows between variables that are not surely adjacent."""
+    edges = found.edge_matrix()
+    num = found.num_chains * found.num_draws
+    some = np.unique(np.linspace(0, num - 1, _NUM_GRAPHS).astype(int))
+    graphs = found.graphs.reshape(num, *edges.shape)[some]
+    return (graphs * (edges + edges.T >= _SURE)).astype(np.int8)
 
 
 def power(check: Check) -> float:

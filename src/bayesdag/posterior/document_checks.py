@@ -24,6 +24,7 @@ _PROVENANCE = {
     "prior": str,
     "data_hash": str,
     "temperature": (int, float),
+    "repetition": (int, float),
     "seed": (int, list),
     "method": dict,
     "chosen": dict,

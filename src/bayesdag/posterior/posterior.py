@@ -322,7 +322,9 @@ class Posterior(PosteriorViews):
         found = predictive_checks.check(key_of(seed), self._ensemble, dataset)
         fitted = self.provenance.get("chosen", self.provenance.get("method"))
         model = observed_reliability.model_of(fitted)
-        return replace(found, model=model, num_rows=dataset.num_rows)
+        # Unsure arrows take memory out of residuals that a fit has not taken for explained.
+        repetition = max(found.repetition, self.provenance.get("repetition", 1.0))
+        return replace(found, model=model, num_rows=dataset.num_rows, repetition=repetition)
 
     @property
     def checked(self) -> Check | None:

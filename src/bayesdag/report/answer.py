@@ -158,8 +158,12 @@ def _what_not_to_trust(
             f"{count} above {SURE:g} that touch a variable which the model does not fit: "
             f"{_arrows(sorted_.misfit, names)}"
         )
+        if checked.repeats:
+            parts.append(f"the number of rows, because {checked.repetition_in_words}")
     elif not checked.passed:
         parts.append(checked.headline)
+    if found.search:
+        parts.append(f"that there is no better graph: {found.search}")
     if free:
         them = (
             "the direction of one sure arrow"

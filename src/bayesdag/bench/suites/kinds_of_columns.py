@@ -3,6 +3,7 @@
 import os
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from bayesdag.bench.columns import fits
 from bayesdag.bench.runners import Opponent
@@ -48,6 +49,18 @@ MIXED_RIVALS = {
 }
 # One graph against one graph: a posterior's mean distance is that of graphs it does not prefer.
 OF_LEVELS = {**COLUMNS, "CPDAG-SHD of the best": "best_cpdag_shd .1f"}
+# Few pairs of a network are unsure, and some repeat one another: calibration is that of all.
+CALIBRATION = {
+    "log score": "log_score .4f",
+    "true at p < .05": "curve bin0",
+    ".05 to .25": "curve bin1",
+    ".25 to .5": "curve bin2",
+    ".5 to .75": "curve bin3",
+    ".75 to .95": "curve bin4",
+    "≥ .95": "curve bin5",
+    "calibration error": "unsure calibration",
+}
+OURS: dict[str, Any] = {"parts": ("levels", "opponents")}
 
 
 def build(size: Size) -> Suite:
@@ -81,6 +94,8 @@ def build(size: Size) -> Suite:
                 OF_LEVELS,
                 parts=("levels", "opponents"),
             ),
+            Table("Levels only, all networks together", ("rows", "method"), CALIBRATION, **OURS),
+            Table("Levels only, all fits together", ("method",), CALIBRATION, **OURS),
         ),
     )
 
