@@ -22,8 +22,9 @@ exclude_patterns = ["draw_pictures.py"]
 
 def _links_of_the_site(app, name, source) -> None:
     """Results stand outside this folder; the site has pages of its own that include them."""
-    for folder in ("../experiments/results/", "../benchmarks/results/"):
-        source[0] = source[0].replace(f"]({folder}", "](results/")
+    for folder in ("experiments/results/", "benchmarks/results/"):
+        source[0] = source[0].replace(f"](../../{folder}", "](../results/")
+        source[0] = source[0].replace(f"](../{folder}", "](results/")
 
 
 def setup(app) -> None:

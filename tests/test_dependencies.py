@@ -107,6 +107,10 @@ def test_every_rival_is_run_by_a_program_of_its_own():
     assert {names.get(rival, rival) for rival in EXTRAS["rivals"] - loaded} <= asked
 
 
+def test_rivals_can_be_installed_together():
+    assert "pgmpy" not in EXTRAS["rivals"]  # it wants numpy 2, and sdcd one before it
+
+
 @pytest.mark.parametrize("name", TOOLS)
 def test_every_tool_is_called(name):
     file, words = TOOLS[name]

@@ -142,6 +142,13 @@ def test_every_stored_table_has_a_page():
     assert stored <= {path.stem for path in (ROOT / "docs/results").glob("*.md")}
 
 
+def test_every_page_of_results_shows_stored_tables():
+    included = re.compile(r"^:::\{include\} (\S+experiments/results/\S+)$", re.MULTILINE)
+    for path in (ROOT / "docs/results").glob("*.md"):
+        for name in included.findall(path.read_text()):
+            assert (path.parent / name).resolve().exists(), f"{path.name} includes {name}"
+
+
 def test_every_public_name_has_an_example():
     text = (ROOT / "docs" / "api.md").read_text()
     code = "\n".join(block for language, block in BLOCK.findall(text) if language == "python")

@@ -69,6 +69,24 @@ def test_cells_are_set_beside_the_figures_that_measure_the_same():
     assert "--methods 'auto' --part 'er70' --seeds 1000-1002`" in row
 
 
+def test_sachs_is_set_beside_the_printed_row_as_bootstraps_and_as_restarts():
+    some = {name: {"data": f"Sachs, {name}"} for name in ("bootstraps", "restarts")}
+    cells = [c for setting in some.values() for c in measured("auto", [20.0, 22.0], setting)]
+    text = long({"paper_measured": cells})
+    for name in some:
+        (row,) = rows_of(text, f"Sachs, {name}")
+        assert "BayesDAG 18.92 ± 1.00" in row
+
+
+def test_other_systems_of_the_paper_stand_beside_its_figures_of_themselves_and_are_no_loss():
+    cells = measured("bcd", [300.0, 301.0, 302.0], {"graph": "ER", "d": 70})
+    text = short({"paper_nonlinear": cells})
+    (row,) = rows_of(text, "| bcd |")
+    assert "worse (BCD 217.05 ± 9.58)" in row
+    assert "In no setting that was judged." in text
+    assert "Not run yet: nonlinear ER, d = 70 (E-SHD)" in text  # by none of ours
+
+
 def test_everyone_on_the_same_data_sets_is_named_once_and_no_row_mixes_commits():
     setting = {"graph": "ER", "d": 20}
     good = RNG.normal(size=6)
@@ -131,6 +149,6 @@ def test_the_page_is_written_from_packed_and_loose_cells(tmp_path):
 
 def test_every_printed_figure_names_a_system_and_cells():
     found = list(figures())
-    assert len(found) == 6 + 20 + 17
+    assert len(found) == 6 + 30 + 17
     assert {one.system for one in found} == set(SYSTEMS)
     assert all(one.cells for one in found)

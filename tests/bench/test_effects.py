@@ -15,6 +15,7 @@ from bayesdag.bench.treatments import OUTCOME, TREATMENT, LeastSquares, Posterio
 from bayesdag.bench.tuning import TunedFit
 from bayesdag.datasets import _mechanisms
 from bayesdag.datasets.synthetic import Synthetic
+from bayesdag.errors import InputError
 from bayesdag.graphs import ancestors
 from bayesdag.methods.empty import Empty
 from bayesdag.methods.exact import Exact
@@ -96,6 +97,20 @@ def test_a_posterior_states_the_effect_of_a_treatment():
     (found,) = PosteriorEffect(Exact(num_samples=50)).measure([Trial({}, 1, small)])
     assert found["effect_error"] < 1
     assert found["effect_width"] > 0
+
+
+def test_binary_columns_are_measurements_to_a_method_that_is_told_so(monkeypatch):
+    asked = {}
+
+    def fitted(table, method, **given):
+        asked.update(given)
+        raise InputError("enough")
+
+    monkeypatch.setattr(fitting, "fit", fitted)
+    for as_numbers, kind in ((True, "continuous"), (False, None)):
+        with pytest.raises(InputError, match="enough"):
+            PosteriorEffect("exact", as_numbers).measure([Trial({}, 1, Treatments())])
+        assert (asked["kinds"] or {}).get("b0") == kind
 
 
 @pytest.mark.parametrize("at_random", [False, True])

@@ -25,6 +25,7 @@ from bayesdag.bench import (
     worker,
     write_page,
 )
+from bayesdag.bench.columns import RIVALS, TRAINED, rivals
 from bayesdag.bench.fits import FitRunner
 from bayesdag.bench.planning import Task, plan, select
 from bayesdag.bench.suite import BASELINES, Trial, describe_suites, suite_names
@@ -237,6 +238,15 @@ def test_every_suite_is_whole(name, size):
         assert part.limit > 0
         keys = [(str(trial.setting), trial.seed) for trial in part.trials]
         assert len(keys) == len(set(keys)), "a cell twice"
+
+
+def test_quick_sizes_leave_out_rivals_that_train_networks():
+    assert set(rivals("paper")) == set(RIVALS)
+    assert set(RIVALS) - set(rivals("quick")) == set(TRAINED)
+    for name in ("paper_linear", "paper_measured", "variations", "rivals"):
+        asked = {method for part in load_suite(name, "quick").parts for method in part.runners}
+        assert not asked & set(TRAINED), name
+        assert set(rivals("quick")) <= asked, name
 
 
 def test_baselines_are_in_every_part_that_judges_graphs():

@@ -42,6 +42,7 @@ def test_rivals_are_measured_like_other_packages():
     made = Synthetic(num_variables=3, edges_per_node=1, num_train=60, num_test=0)
     (found,) = RIVALS["SCORE"].measure([Trial({}, 0, made)])
     assert found["expected_shd"] >= 0
+    assert 0 <= found["edge_f1"] <= 1
     assert found["seconds"] > 0
     with pytest.raises(InputError, match="no rival is called 'x'"):
         estimate(made(0).train, "x")

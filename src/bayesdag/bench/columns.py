@@ -60,6 +60,8 @@ RIVALS: dict[str, Runner] = {
     "SCORE": ScoreMatching("score"),
     "NoGAM": ScoreMatching("nogam"),
 }
+# These train networks for minutes, however small the table.
+TRAINED = ("DAGMA-MLP (dagma)", "NOTEARS-MLP (gcastle)", "GraN-DAG (gcastle)", "SDCD (sdcd)")
 ACCURACY = {
     "E-SHD": "expected_shd .2f",
     "F1": "edge_f1 .3f",
@@ -84,6 +86,13 @@ def trivial(**options: Any) -> dict[str, Runner]:
     return fits({name: name for name in BASELINES}, **options)
 
 
+def rivals(size: Size) -> dict[str, Runner]:
+    """Other people's methods; at quick size those that answer within seconds."""
+    return {
+        name: runner for name, runner in RIVALS.items() if size == "paper" or name not in TRAINED
+    }
+
+
 def everyone(size: Size, published: str | None = None) -> dict[str, Runner]:
     """All columns: engines, systems of the published comparison, CAM, trivial ones, rivals.
 
@@ -92,7 +101,7 @@ def everyone(size: Size, published: str | None = None) -> dict[str, Runner]:
     """
     presets = published_presets(published) if published else {}
     methods = {**presets, **ENGINES[size], **SYSTEMS[size], **ADDITIVE[size]}
-    return {**fits(methods), **RIVALS, **trivial()}
+    return {**fits(methods), **rivals(size), **trivial()}
 
 
 def published_presets(setting: str) -> Methods:

@@ -55,6 +55,7 @@ def verdicts(cells: Mapping[str, Sequence[Cell]]) -> tuple[list[Verdict], list[V
 
 def comparison(printed: Sequence[Verdict], others: Sequence[Verdict]) -> str:
     """The short page."""
+    own = [one for one in printed if one.ours.method in OURS]
     pieces = [
         "# Better, equal, worse",
         f"{WRITTEN} Counts are of settings: one kind of data at one size, by one commit. *Equal* "
@@ -64,13 +65,15 @@ def comparison(printed: Sequence[Verdict], others: Sequence[Verdict]) -> str:
         _summary(printed, others),
         "## Beside the figures that the paper prints",
         "In brackets: data sets that were run. Times: the paper's are of one A100.",
-        _beside_paper(printed),
-        _not_run(printed),
+        _beside_paper(own),
+        _not_run(own),
+        "The other systems of the paper, written anew here, beside its figures of themselves:",
+        _reproduced([one for one in printed if one.ours.method not in OURS]),
         "## Beside others on the same data sets",
         "Settings in which we are better / equal / worse (and not judged, with one data set).",
         *_beside_each(others),
         "## Where we are worse",
-        _worse([*printed, *others]),
+        _worse([*own, *others]),
     ]
     return "\n\n".join(pieces) + "\n"
 
@@ -130,6 +133,16 @@ def _beside_paper(printed: Sequence[Verdict]) -> str:
             name = some[0].ours.method
             lines.append([data, MEASURES[measure][0], name, some[0].here, *judged])
     titles = ["data", "measure", "ours", "here", f"beside {_OWN}", "beside the best other printed"]
+    return markdown(titles, lines) if lines else NOTHING
+
+
+def _reproduced(printed: Sequence[Verdict]) -> str:
+    """Our version of every other system, beside what the paper prints for it."""
+    lines = [
+        [one.where, MEASURES[one.measure][0], one.ours.method, one.here, f"{one.word} ({one.said})"]
+        for one in printed
+    ]
+    titles = ["data", "measure", "method", "here", "beside the printed figure"]
     return markdown(titles, lines) if lines else NOTHING
 
 

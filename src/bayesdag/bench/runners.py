@@ -128,6 +128,7 @@ def opponent_measures(found: dict[str, np.ndarray], truth: np.ndarray) -> Measur
         measures["package_version"] = str(found["package_version"])
     if "graphs" in found:
         measures["expected_shd"] = metrics.expected_shd(found["graphs"], truth)
+        measures["edge_f1"] = metrics.expected_f1(found["graphs"], truth)
         measures["expected_cpdag_shd"] = metrics.expected_cpdag_shd(found["graphs"], truth)
     if "cpdag" in found:
         distance = float(metrics.shd(found["cpdag"], cpdag(truth)))

@@ -97,9 +97,12 @@ class PosteriorEffect(OneByOne):
 
     Attributes:
         method: a method, or the name of one.
+        as_numbers: binary columns are taken for measurements, so that a linear Gaussian score has
+            a model for them.
     """
 
     method: str | Method = "auto"
+    as_numbers: bool = False
 
     @property
     def accelerated(self) -> bool:
@@ -114,6 +117,7 @@ class PosteriorEffect(OneByOne):
             source.table,
             self.method,
             knowledge={"tiers": source.tiers},
+            kinds=dict.fromkeys(source.table, "continuous") if self.as_numbers else None,
             assumed_roots=False,
             seed=trial.seed,
             progress=False,

@@ -58,9 +58,10 @@ def _methods(size: Size) -> dict[str, Runner]:
 
 
 def _adjusted(size: Size) -> dict[str, Runner]:
-    ours: dict[str, Runner] = {LINEAR: PosteriorEffect(Collapsed.PRESETS["quick"])}
-    if size == "paper":
-        ours = {LINEAR: PosteriorEffect(Collapsed()), "auto": PosteriorEffect("auto")}
+    linear = Collapsed.PRESETS["quick"] if size == "quick" else Collapsed()
+    ours: dict[str, Runner] = {f"{LINEAR}, codes as numbers": PosteriorEffect(linear, True)}
+    if size == "paper":  # with a model for binary columns
+        ours |= {"collapsed": PosteriorEffect(Collapsed()), "auto": PosteriorEffect("auto")}
     return {
         **ours,
         "regression on all covariates": LeastSquares(),

@@ -1,6 +1,6 @@
 """The paper's linear comparison: five variables, beside the exact posterior."""
 
-from bayesdag.bench.columns import LINEAR, PATIENCE, RIVALS
+from bayesdag.bench.columns import LINEAR, PATIENCE, rivals
 from bayesdag.bench.fits import with_baselines
 from bayesdag.bench.suite import FIGURES, Part, Size, Suite, Table, trials
 from bayesdag.datasets.synthetic import Synthetic
@@ -65,7 +65,7 @@ def _parts(size: Size, graph: str) -> list[Part]:
     ours = with_baselines(_methods(size, graph), REFERENCES, score_truth=False)
     return [
         Part(f"{graph}5", sets, ours, PATIENCE, interleaved=True),
-        Part(f"{graph}5 rivals", sets[:5], RIVALS, PATIENCE, interleaved=True),
+        Part(f"{graph}5 rivals", sets[:5], rivals(size), PATIENCE, interleaved=True),
     ]
 
 

@@ -1,6 +1,6 @@
 """The systems of the published comparison, and those people use, on the same data."""
 
-from bayesdag.bench.columns import PATIENCE, RIVALS, fits
+from bayesdag.bench.columns import PATIENCE, RIVALS, fits, rivals
 from bayesdag.bench.fits import FitRunner, with_baselines
 from bayesdag.bench.runners import Call, Opponent
 from bayesdag.bench.suite import Part, Runner, Size, Suite, Table, Trial, trials
@@ -71,7 +71,7 @@ def build(size: Size) -> Suite:
                 with_baselines(SYSTEMS[size] | NEURAL_DIBS[size], score_truth=False),
                 interleaved=True,
             ),
-            Part("opponents", _made(size), RIVALS, limit=PATIENCE, fresh=True, interleaved=True),
+            Part("opponents", _made(size), rivals(size), PATIENCE, fresh=True, interleaved=True),
             *_cores(size),
             Part("device", _large(size), _on_device(size), limit=1200.0, fresh=True),
         ),
