@@ -86,8 +86,7 @@ def test_rows_where_a_node_was_set_say_nothing_about_it():
     every = wishart_prior.wishart_prior(values, observed)
     some = wishart_prior.wishart_prior(values[:200], observed[:200])
     expected = wishart_prior.log_odds(some, nodes, SETS)
-    # What is standardised are all rows, so that the units of the prior differ a little.
-    np.testing.assert_allclose(wishart_prior.log_odds(every, nodes, SETS), expected, atol=3)
+    np.testing.assert_allclose(wishart_prior.log_odds(every, nodes, SETS), expected)
     whole = wishart_prior.wishart_prior(values, np.ones_like(observed))
     assert abs(wishart_prior.log_odds(whole, nodes, SETS) - expected).max() > 10
 

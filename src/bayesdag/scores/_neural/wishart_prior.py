@@ -25,43 +25,55 @@ from bayesdag.scores.bge import BGe, BGeStats
 _NUM_STEPS = 4  # towards the scale of the noise, on which the penalty of the weights depends
 
 
-class WishartPrior(NamedTuple):
-    """Moments of standardised columns, for the evidence under BGe and that without it.
+class CountedRows(NamedTuple):
+    """Standardised columns in the rows that count for some nodes: those where nobody set them.
 
     Attributes:
+        num_rows: of them.
         bge: of the columns.
         alone: log evidence under BGe of each column without parents.
-        correlation: of the columns, in the rows that count for each group of nodes.
+        correlation: of the columns.
     """
 
+    num_rows: int
     bge: BGeStats
     alone: Float[np.ndarray, " c"]
-    correlation: Float[np.ndarray, "g c c"]
+    correlation: Float[np.ndarray, "c c"]
+
+
+class WishartPrior(NamedTuple):
+    """What the rows say about lines under BGe and without it.
+
+    Attributes:
+        group: entry of each node.
+        rows: that count for the nodes of an entry; None where none do.
+    """
+
+    group: Int[np.ndarray, " c"]
+    rows: tuple[CountedRows | None, ...]
 
 
 def wishart_prior(
     values: Float[np.ndarray, "n c"], observed: Bool[np.ndarray, "n c"]
 ) -> WishartPrior:
     """What a table of columns says under BGe, whatever their units."""
+    patterns, group = np.unique(observed, axis=1, return_inverse=True)
+    rows = tuple(_counted(values[counts]) if counts.any() else None for counts in patterns.T)
+    return WishartPrior(group.reshape(-1), rows)
+
+
+def _counted(values: Float[np.ndarray, "n c"]) -> CountedRows:
     spread = values.std(axis=0)
     standard = (values - values.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
-    score = BGe()
-    stats = score.of_rows(standard, observed)
-    nobody = np.zeros((1, values.shape[1]), dtype=bool)
+    score, nobody = BGe(), np.zeros((1, values.shape[1]), dtype=bool)
+    stats = score.of_rows(standard, np.ones_like(standard, dtype=bool))
     alone = [score.log_evidence(stats, node, nobody)[0] for node in range(values.shape[1])]
-    patterns = [observed[:, np.flatnonzero(stats.group == g)[0]] for g in range(len(stats.mean))]
-    correlation = np.stack([_correlation(standard[rows]) for rows in patterns])
-    return WishartPrior(stats, np.array(alone), correlation)
+    return CountedRows(len(values), stats, np.array(alone), _correlation(standard))
 
 
-def _correlation(values: Float[np.ndarray, "n c"]) -> Float[np.ndarray, "c c"]:
-    """Of columns that may be constant; nearly singular ones are made regular."""
-    if not len(values):
-        return np.eye(values.shape[1])
-    centred = values - values.mean(axis=0)
-    length = np.linalg.norm(centred, axis=0)
-    unit = centred / np.where(length > 0, length, 1.0)
-    found = unit.T @ unit
+def _correlation(standard: Float[np.ndarray, "n c"]) -> Float[np.ndarray, "c c"]:
+    """Of columns that may be constant or determine one another: made regular."""
+    found = standard.T @ standard / len(standard)
     np.fill_diagonal(found, 1 + JITTER)
     return found
 
@@ -72,15 +84,16 @@ def log_odds(
     """Log odds of the two priors for each family; 0 without parents."""
     result, score = np.zeros(len(nodes)), BGe()
     for node in np.unique(nodes).tolist():
+        rows = prior.rows[int(prior.group[node])]
+        if rows is None:
+            continue
         own = np.flatnonzero(nodes == node)
-        entry = int(prior.bge.group[node])
-        num_rows = int(prior.bge.num_rows[entry])
-        gain = score.log_evidence(prior.bge, node, parents[own]) - prior.alone[node]
+        gain = score.log_evidence(rows.bge, node, parents[own]) - rows.alone[node]
         for which, members in by_size(parents[own]):
             if not members.size:
                 continue
-            explained = _explained(prior.correlation[entry], node, members)
-            without = _ridge_gain(explained, members.shape[1], num_rows)
+            explained = _explained(rows.correlation, node, members)
+            without = _ridge_gain(explained, members.shape[1], rows.num_rows)
             result[own[which]] = gain[which] - without
     return result
 
@@ -105,7 +118,7 @@ def _ridge_gain(
     variance = 1 - explained
     shrunk = np.ones_like(variance)
     for _ in range(_NUM_STEPS):
-        shrunk = num_rows / (num_rows + num_parents * variance) if num_rows else 0 * shrunk
+        shrunk = num_rows / (num_rows + num_parents * variance)
         variance = 1 - explained + (1 - shrunk) ** 2 * explained
     likelihood = -0.5 * num_rows * np.log(variance)
     penalty = 0.5 * num_parents * shrunk**2 * explained
