@@ -64,9 +64,18 @@ class Spent(NamedTuple):
     cpu: float
 
 
-def run(tree: Path, cache: Path, *arguments: str) -> tuple[Spent, str]:
+def environment_of(tree: Path, cache: Path) -> dict[str, str]:
+    """What the commands of a checkout run in: with bytecode, as after an installation."""
+    made = os.environ | {
+        "PYTHONPATH": str(tree / "src"),
+        "BAYESDAG_CACHE": str(cache),
+    }
+    made.pop("PYTHONDONTWRITEBYTECODE", None)
+    return made
+
+
+def run(environment: dict[str, str], *arguments: str) -> tuple[Spent, str]:
     """Seconds of one command of a checkout, child processes included, and what it printed."""
-    environment = os.environ | {"PYTHONPATH": str(tree / "src"), "BAYESDAG_CACHE": str(cache)}
     before, started = os.times(), time.perf_counter()
     done = subprocess.run(
         [sys.executable, "-m", "bayesdag", *arguments],
@@ -112,14 +121,15 @@ def expected_differences(shown: str, names: list[str], truth: np.ndarray) -> flo
 def measure(tree: Path, folder: Path, name: str) -> dict[str, tuple[Spent, float]]:
     """Seconds of fit, cold and warm, and of show; and how far the fit is from the truth."""
     size = SIZES[name]
-    table, result, cache = folder / "table.csv", folder / "result.nc", folder / "cache"
-    truth, d = write_table(table, size), size.d
+    table, result = folder / "table.csv", folder / "result.nc"
+    truth, d, own = write_table(table, size), size.d, environment_of(tree, folder / "cache")
+    subprocess.run([sys.executable, "-m", "compileall", "-q", str(tree / "src")], env=own)
     names = table.read_text().partition("\n")[0].split(",")
     fit = ("fit", str(table), "--out", str(result), "--force", "--quiet", *size.options)
-    cold = run(tree, cache, *fit)[0]
-    warm = {f"fit, {name}, warm": run(tree, cache, *fit)[0]} if cold.wall < _LONG else {}
-    shown = run(tree, cache, "show", str(result))[0]
-    every = run(tree, cache, "show", str(result), "--json", "--top", str(d * d))[1]
+    cold = run(own, *fit)[0]
+    warm = {f"fit, {name}, warm": run(own, *fit)[0]} if cold.wall < _LONG else {}
+    shown = run(own, "show", str(result))[0]
+    every = run(own, "show", str(result), "--json", "--top", str(d * d))[1]
     off = expected_differences(every, names, truth)
     return {
         f"fit, {name}, cold": (cold, off),

@@ -86,3 +86,44 @@ def test_the_limit_finds_a_blas_that_nothing_has_loaded_yet():
         env=environment | {"OPENBLAS_NUM_THREADS": "2"},
     )
     assert done.stdout.strip() == "{1}"
+
+
+def total(sent, factor):
+    return float(processes.received(sent).sum() * factor), os.getpid()
+
+
+def test_what_was_sent_once_is_found_by_every_task_and_removed_in_the_end(two):
+    sending = processes._Sending()
+    rows, other = np.arange(1000.0), np.ones(3)
+    with sending(rows) as sent:
+        assert not isinstance(sent, np.ndarray)
+        found = processes.compute(total, [(sent, k) for k in range(4)])
+        assert [value for value, _ in found] == [rows.sum() * k for k in range(4)]
+        assert os.getpid() not in {pid for _, pid in found}
+    with sending(rows) as again, sending(other) as another:
+        assert again == sent != another
+        # Nothing that a task may need is removed, however many values there are.
+        with sending(np.zeros(2)) as third:
+            assert all(os.path.exists(one.path) for one in (again, another, third))
+    assert len(sending._kept) == processes._MOST_KEPT
+    sending.forget_all()
+    assert not any(os.path.exists(one.path) for one in (sent, another, third))
+
+
+def test_a_value_that_cannot_be_written_travels_with_every_task(two, monkeypatch):
+    def full(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(processes.tempfile, "mkstemp", full)
+    rows = np.ones(3)
+    with processes.sent_once(rows) as sent:
+        assert sent is rows
+        assert processes.compute(total, [(sent, 2)])[0][0] == 6
+
+
+def test_one_process_is_handed_the_value_itself(monkeypatch):
+    monkeypatch.setenv(processes.VARIABLE, "1")
+    rows = np.ones(3)
+    with processes.sent_once(rows) as sent:
+        assert sent is rows
+        assert processes.received(sent) is rows

@@ -32,7 +32,7 @@ def found(values, compiled):
             PLAN.width,
         )
         simple = crossfit.regressions(rows, group)
-        trained = crossfit.networks(rows, group, starts, PLAN)
+        trained = crossfit.networks(rows, [(group, starts)], PLAN)[0]
         results += zip(simple.log_evidence, trained.log_evidence[:, 0], strict=True)
         sizes.append(group.members.shape[1])
     return results, sizes
@@ -65,7 +65,7 @@ def test_a_hopeless_family_gets_the_network_of_one_fold_for_all(values):
     def found(bar):
         nobody = [network_cache.Relatives(None, None)]
         starts = network_cache.starting_networks(group, nobody, [bar], PLAN.width)
-        return crossfit.networks(rows, group, starts, PLAN)
+        return crossfit.networks(rows, [(group, starts)], PLAN)[0]
 
     whole = found(-np.inf)
     reached = whole.log_evidence.max()
@@ -73,3 +73,32 @@ def test_a_hopeless_family_gets_the_network_of_one_fold_for_all(values):
     assert (float(near.num_folds[0]), float(far.num_folds[0])) == (3, 1)
     np.testing.assert_array_equal(near.log_evidence, whole.log_evidence)
     np.testing.assert_allclose(far.log_evidence.max(), reached, atol=10)
+
+
+def test_networks_are_trained_again_only_from_a_start_that_leads_farther(values):
+    rows = folds.fold(
+        np.random.default_rng(1), values, np.ones(values.shape, bool), 2, compiled=False
+    )
+    parents = np.zeros((1, rows.values.shape[2]), bool)
+    parents[0, :2] = True
+    ((_, group),) = folds.families_by_size(rows, np.array([3]), parents)
+    ready = network_cache._families_of(group, crossfit.without_networks(rows, [group], PLAN)[0])[0]
+
+    def trained(relative, own):
+        relatives = [network_cache.Relatives(relative, None)]
+        starts = network_cache.starting_networks(group, relatives, [-np.inf], PLAN.width, [own])
+        return network_cache._families_of(
+            group, crossfit.networks(rows, [(group, starts)], PLAN)[0]
+        )[0]
+
+    good = trained(None, None)
+    flat = good.folds._replace(
+        networks=network_cache.Network(*(0 * leaf for leaf in good.folds.networks))
+    )
+    poor = ready.with_networks(good._replace(folds=flat))
+    # Nobody to start from, or nobody better: the networks that are there stay.
+    assert not trained(None, ready.with_networks(good)).has_networks
+    assert not trained(poor, ready.with_networks(good)).has_networks
+    better = trained(ready.with_networks(good), poor)
+    assert better.num_folds == 2
+    np.testing.assert_allclose(better.best_evidence, good.best_evidence, atol=5)

@@ -66,10 +66,11 @@ _MIN_ROWS = 10
 # the file are in it. Sums of curves took 1.1 times as long at 20, 1.3 at 50.
 _SECONDS_TO_START, _SECONDS_A_VARIABLE, _SECONDS_A_PAIR = 2.0, 0.065, 0.00046
 _ADDITIVE_SLOWER = 1.3
-# With networks on two quiet cores 47 s at 10 variables and 1000 rows, 88 s at 5000, and 110 s at 20
-# variables and 1000 rows; more than 20 are expected to grow somewhat faster.
-_NEURAL_SECONDS_AT_TEN, _NEURAL_SECONDS_AT_TEN_ON_GPU = 50.0, 8.0
-_NEURAL_GROWTH, _NEURAL_GROWTH_ON_GPU = 1.5, 1.45
+# With networks on two cores 60 s at 10 variables and 5000 rows (`benchmarks/stages.py`, two edges
+# per node), of which 1000 rows take half. Time grew like d to the power 1.2 from 10 to 20 variables
+# and from 5 to 100 with one edge per node; denser graphs are expected to grow faster.
+_NEURAL_SECONDS_AT_TEN, _NEURAL_SECONDS_AT_TEN_ON_GPU = 32.0, 8.0
+_NEURAL_GROWTH, _NEURAL_GROWTH_ON_GPU = 1.4, 1.45
 _TYPICAL_ROWS, _GROWTH_BY_ROWS = 1000, 0.4
 
 
@@ -101,6 +102,8 @@ class Collapsed:
         max_rounds: times that the tables may be widened.
         coarsened: whether evidence counts less where a check finds that the rows contradict the
             model or one another.
+        unmarked_groups: whether half of the draws allow for groups of rows that nobody marked,
+            where the rows suggest them.
     """
 
     supported_constraints = frozenset({"required", "forbidden", "beliefs", "environments"})
@@ -122,6 +125,7 @@ class Collapsed:
     max_candidates: int = 14
     max_rounds: int = 4
     coarsened: bool = True
+    unmarked_groups: bool = True
 
     def __post_init__(self) -> None:
         counts = ("num_chains", "num_samples", "thinning", "num_temperatures", "num_starts")
@@ -177,15 +181,21 @@ class Collapsed:
         stats = strategies.prepare(self.score, data, recorder)
         given = Given(data, knowledge, stats)
         parts = self._draw_all(key, given, recorder)
-        given, parts = self._coarsened(key, given, parts, recorder)
-        return self._hedged(key, given, parts, recorder)
+        whole = self._posterior(data, parts)
+        coarsened = self._coarsened(key, given, parts, whole, recorder)
+        return self._hedged(key, *(coarsened or (given, parts, whole)), recorder)
 
     def _coarsened(
-        self, key: Key, given: Given, parts: list[ModelDraws], recorder: Recorder
-    ) -> tuple[Given, list[ModelDraws]]:
+        self,
+        key: Key,
+        given: Given,
+        parts: list[ModelDraws],
+        whole: Posterior,
+        recorder: Recorder,
+    ) -> tuple[Given, list[ModelDraws], Posterior] | None:
         """Draws with evidence that counts less, where the rows contradict the model."""
         if not self.coarsened:
-            return given, parts
+            return None
 
         def draw(power: float) -> list[ModelDraws]:
             scope = recorder.child(f"coarsened {power:.4g}")
@@ -196,10 +206,9 @@ class Collapsed:
                 key, self.score, given.stats, self._posterior(given.data, drawn), given.data
             )
 
-        whole = self._posterior(given.data, parts).check(given.data)
-        found = coarsening.coarsened(whole, given.data, draw, check)
+        found = coarsening.coarsened(whole.check(given.data), given.data, draw, check)
         if found is None:
-            return given, parts
+            return None
         again, power, reason = found
         note = coarsening.in_words(reason, again[0].power)
         counted = {"repetition": reason.repetition}
@@ -207,10 +216,15 @@ class Collapsed:
             part._replace(notes=[note, *part.notes], report={**part.report, **counted})
             for part in again
         ]
-        return given._replace(power=power), again
+        return given._replace(power=power), again, self._posterior(given.data, again)
 
     def _hedged(
-        self, key: Key, given: Given, parts: list[ModelDraws], recorder: Recorder
+        self,
+        key: Key,
+        given: Given,
+        parts: list[ModelDraws],
+        whole: Posterior,
+        recorder: Recorder,
     ) -> Posterior:
         """Every other draw allows for groups of rows that nobody marked, where rows suggest them.
 
@@ -220,11 +234,11 @@ class Collapsed:
         graph = best.drawn.graphs[best.log_joint.argmax()].astype(np.int8)
         num_left = self.num_samples - sum(part.num_thinned for part in parts)
         found = None
-        if num_left >= len(parts):
-            whole = given._replace(power=1.0)
-            found = _groups.suggested(self.score, whole, graph, recorder, generator(key))
+        if self.unmarked_groups and num_left >= len(parts):
+            in_full = given._replace(power=1.0)
+            found = _groups.suggested(self.score, in_full, graph, recorder, generator(key))
         if found is None:
-            return self._posterior(given.data, parts)
+            return whole
         fewer = replace(self, num_samples=num_left)
         in_groups = found.given._replace(power=given.power)
         divided = fewer._draw_all(key, in_groups, found.recorder)

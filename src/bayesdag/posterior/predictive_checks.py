@@ -6,8 +6,13 @@ in nats per row and averaged over draws (see `misfit`). Where it is large, the f
 noise are of the wrong kind, an edge is missing or reversed, or a cause is hidden.
 """
 
+import weakref
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Int, Int8
@@ -22,8 +27,8 @@ from bayesdag.posterior import simulation as many
 from bayesdag.posterior.check_result import FEWEST_ROWS, Check, VariableCheck
 from bayesdag.posterior.libraries import jnp, lax, special
 from bayesdag.posterior.simulation import Ensemble
-from bayesdag.random import generator
-from bayesdag.runs.trees import map_leaves
+from bayesdag.random import generator, words_of
+from bayesdag.runs.trees import leaves, map_leaves
 from bayesdag.types import Array, Facts, Heteroscedastic, Key, Params
 from bayesdag.types.late_imports import compiled, jax
 
@@ -51,8 +56,37 @@ def refuse_other_data(provenance: Facts, summary: Facts, data: Dataset) -> None:
 def check(key: Key, ensemble: Ensemble, data: Dataset) -> Check:
     """Compares residuals of `data` with the stated noise, in up to 50 draws.
 
-    Cells set by an experimenter have no residual and are left out.
+    Cells set by an experimenter have no residual and are left out. A method that looks at the
+    check of its draws and leaves them as they are spares the next one who asks the work.
     """
+    asked, drawn = (*words_of(key), data.hash), [ensemble.graphs, *leaves(ensemble.params)]
+    for last in _last:
+        if last.asked == asked and last.is_of(drawn):
+            return last.found
+    found = _checked(key, ensemble, data)
+    with suppress(TypeError):  # not every array can be referred to weakly
+        _last.append(_Last(asked, [weakref.ref(leaf) for leaf in drawn], found))
+    return found
+
+
+class _Last(NamedTuple):
+    """A check of draws whose arrays are the same objects; the draws themselves are not kept."""
+
+    asked: tuple[object, ...]
+    drawn: list[Callable[[], object]]
+    found: Check
+
+    def is_of(self, drawn: list[object]) -> bool:
+        """Whether these are the arrays that were checked."""
+        same = (known() is leaf for known, leaf in zip(self.drawn, drawn, strict=False))
+        return len(drawn) == len(self.drawn) and all(same)
+
+
+# Of draws that somebody may still ask about.
+_last: deque[_Last] = deque(maxlen=8)
+
+
+def _checked(key: Key, ensemble: Ensemble, data: Dataset) -> Check:
     if data.names != ensemble.names:
         raise InputError(
             f"the data have the columns {', '.join(data.names)} and the posterior has "

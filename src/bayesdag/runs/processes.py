@@ -8,13 +8,18 @@ BAYESDAG_WORKERS says how many there are; 1, and where loky is not installed, co
 the process of the fit. Which process computes what changes no result.
 """
 
+import atexit
 import multiprocessing
 import os
+import pickle
+import tempfile
+import threading
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
-from contextlib import contextmanager
-from functools import cache
-from typing import TypeVar
+from contextlib import contextmanager, suppress
+from functools import cache, lru_cache
+from typing import Any, NamedTuple, TypeVar
 
 from bayesdag.errors import BayesdagError, InputError
 
@@ -23,6 +28,7 @@ Result = TypeVar("Result")
 VARIABLE = "BAYESDAG_WORKERS"
 _MOST = 8  # a process with compiled programs takes a gigabyte
 _IDLE_SECONDS = 60
+_MOST_KEPT = 2  # values that were sent once
 # One thread each: the processes are the parallelism, and idle threads of BLAS spin.
 _ENVIRONMENT = {
     "JAX_PLATFORMS": "cpu",
@@ -60,6 +66,79 @@ def number() -> int:
             raise InputError(f"{VARIABLE} is {said!r}; it must be a number, 1 or more")
         return int(said) if _installed() else 1
     return min(_cores(), _MOST) if _installed() else 1
+
+
+class Kept(NamedTuple):
+    """Where processes find a value that was sent once for many tasks."""
+
+    path: str
+
+
+class _Sending:
+    """Values in files of their own, for as long as tasks need them or may need them again."""
+
+    def __init__(self) -> None:
+        self._kept: dict[int, tuple[object, Kept]] = {}  # a value that is held keeps its id
+        self._in_use: Counter[int] = Counter()
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def __call__(self, value: object) -> Iterator[object]:
+        if number() == 1:
+            yield value
+            return
+        key = id(value)
+        with self._lock:
+            self._in_use[key] += 1
+        try:
+            yield self._written(key, value)
+        finally:
+            with self._lock:
+                self._in_use[key] -= 1
+                self._forget(_MOST_KEPT)
+
+    def _written(self, key: int, value: object) -> object:
+        with self._lock:
+            if key in self._kept:
+                return self._kept[key][1]
+            try:
+                handle, path = tempfile.mkstemp(prefix="bayesdag-", suffix=".rows")
+                with os.fdopen(handle, "wb") as file:
+                    pickle.dump(value, file, protocol=pickle.HIGHEST_PROTOCOL)
+            except OSError:  # a full disk: every task carries the value itself
+                return value
+            self._kept[key] = value, Kept(path)
+            return self._kept[key][1]
+
+    def forget_all(self) -> None:
+        """Remove the files; nothing is in use when Python ends."""
+        self._in_use.clear()
+        self._forget(0)
+
+    def _forget(self, most: int) -> None:
+        """Remove the oldest files that no task needs, beyond the most that are kept."""
+        for key in [key for key in self._kept if not self._in_use[key]]:
+            if len(self._kept) <= most:
+                break
+            _, kept = self._kept.pop(key)
+            with suppress(OSError):
+                os.unlink(kept.path)
+
+
+sent_once = _Sending()
+"""A context in which tasks carry a small name instead of a large value: see `received`."""
+atexit.register(sent_once.forget_all)
+
+
+def received(value: Any) -> Any:
+    """The value that a task was given, or that its name stands for."""
+    return _read(value.path) if isinstance(value, Kept) else value
+
+
+@lru_cache(maxsize=_MOST_KEPT)
+def _read(path: str) -> object:
+    with open(path, "rb") as file:
+        return pickle.load(file)  # written by the process that has started this one
 
 
 def compute(function: Callable[..., Result], tasks: Sequence[tuple[object, ...]]) -> list[Result]:

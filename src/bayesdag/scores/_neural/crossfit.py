@@ -7,7 +7,7 @@ On a CPU every family is computed by itself, in NumPy, on all cores. On an accel
 one compiled program.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -16,13 +16,11 @@ import numpy as np
 
 from bayesdag.runs import compilation_cache, parallel, processes
 from bayesdag.runs.loop import COMPILER
-from bayesdag.scores._neural import fold_networks
+from bayesdag.scores._neural import fold_fits, fold_networks
 from bayesdag.scores._neural import regressions as simple
 from bayesdag.scores._neural.control_flow import for_each
 from bayesdag.scores._neural.fold_fits import FoldFits, Scored
 from bayesdag.scores._neural.folds import SIZES, Families, Folds, StartingNetworks
-from bayesdag.scores._neural.network import Network
-from bayesdag.scores._neural.noise_forms import NoiseFits, NoiseForm
 from bayesdag.scores._neural.regressions import Regressions
 from bayesdag.scores._neural.training import TrainingPlan
 
@@ -30,18 +28,26 @@ from bayesdag.scores._neural.training import TrainingPlan
 # for all of them, and longer to compile a program than to run it, so each size has one batch.
 # Fewer of the larger ones fill it (H200: 64 families of 16 parents 0.06 s, 256 of them 0.22 s).
 _MOST_ON_ACCELERATORS, _FEWEST_ON_ACCELERATORS = 256, 32
-# Families that a process of a CPU is handed at once, at most: each task carries the rows along.
+# Families that a process of a CPU is handed at once, at most.
 _MOST_ON_CPU = 16
 
 
-def without_networks(folds: Folds, group: Families, plan: TrainingPlan) -> Scored:
+def without_networks(folds: Folds, groups: list[Families], plan: TrainingPlan) -> list[Scored]:
+    """Lines and sums of curves of batches of families, all computed side by side."""
+    found = _in_pieces("regressions", folds, None, [(group,) for group in groups])
+    return [
+        _all_classes(folds, group, plan, simple)
+        for group, simple in zip(groups, found, strict=True)
+    ]
+
+
+def _all_classes(folds: Folds, group: Families, plan: TrainingPlan, found: Regressions) -> Scored:
     """Cross-fitted evidence of lines and sums of curves, in the layout of all classes.
 
     A network of several parents that is not trained pays for more than it could find: its evidence
     is zero. With one parent or none it is a curve as well, and counts as the other classes do on
     average.
     """
-    found = regressions(folds, group)
     few = np.asarray(group.used).sum(axis=1)[:, None, None] <= 1
     average = np.logaddexp.reduce(found.log_evidence, axis=1, keepdims=True) - np.log(2)
     absent = np.where(few, average, -np.inf).astype(np.float32)
@@ -52,16 +58,18 @@ def without_networks(folds: Folds, group: Families, plan: TrainingPlan) -> Score
     return Scored(evidence, predicted, gain, left, num_folds, _no_networks(folds, group, plan))
 
 
-def networks(folds: Folds, group: Families, starts: StartingNetworks, plan: TrainingPlan) -> Scored:
-    """Networks of a batch of families, in the layout of all classes."""
+def networks(
+    folds: Folds, batches: list[tuple[Families, StartingNetworks]], plan: TrainingPlan
+) -> list[Scored]:
+    """Networks of batches of families, in the layout of all classes, all trained side by side."""
     # What decides whom to train is no part of the program, or each value of it would be compiled.
     compiled_in = plan._replace(least_unexplained=0.0)
-    return _in_pieces("networks", folds, compiled_in, group, starts)
+    return _in_pieces("networks", folds, compiled_in, batches)
 
 
 def regressions(folds: Folds, group: Families) -> Regressions:
     """Lines and sums of curves of a batch of families."""
-    return _in_pieces("regressions", folds, None, group)
+    return _in_pieces("regressions", folds, None, [(group,)])[0]
 
 
 def simple_fits(folds: Folds, group: Families) -> FoldFits:
@@ -70,14 +78,30 @@ def simple_fits(folds: Folds, group: Families) -> FoldFits:
     return jax.tree.map(lambda leaf: np.moveaxis(leaf, 2, 1), fits)
 
 
-def _in_pieces(program: str, folds: Folds, plan: TrainingPlan | None, *batch: Any) -> Any:
-    """Results of a program for a batch of any length; compiled, in pieces of one shape."""
-    num, size = len(batch[0].node), _at_once(folds, batch[0])
-    parts = [
-        jax.tree.map(partial(_piece, start=start, size=size, filled=folds.compiled), batch)
-        for start in range(0, num, size)
-    ]
-    pieces = _map(folds, [(program, folds, plan, *part) for part in parts])
+def _in_pieces(
+    program: str, folds: Folds, plan: TrainingPlan | None, batches: Sequence[tuple[Any, ...]]
+) -> list[Any]:
+    """Results of a program for batches of any length; compiled, in pieces of one shape.
+
+    Pieces of all batches are computed side by side, those of the largest families first, so that
+    no process waits long for the last of them.
+    """
+    total = sum(len(group.node) for group, *_ in batches)
+    tasks, owner = [], []
+    for which in reversed(range(len(batches))):
+        num, size = len(batches[which][0].node), _at_once(folds, batches[which][0], total)
+        for start in range(0, num, size):
+            cut = partial(_piece, start=start, size=size, filled=folds.compiled)
+            tasks.append((program, plan, *jax.tree.map(cut, batches[which])))
+            owner.append(which)
+    pieces: list[list[Any]] = [[] for _ in batches]
+    for which, piece in zip(owner, _map(folds, tasks), strict=True):
+        pieces[which].append(piece)
+    return [_joined(own, len(batch[0].node)) for batch, own in zip(batches, pieces, strict=True)]
+
+
+def _joined(pieces: list[Any], num: int) -> Any:
+    """Results of the pieces of one batch, without those that filled the last one up."""
     return jax.tree.map(lambda *leaves: np.concatenate(leaves)[:num], *pieces)
 
 
@@ -85,14 +109,18 @@ def _map(folds: Folds, tasks: list[tuple[Any, ...]]) -> list[Any]:
     """Results of independent tasks: on a cluster, on all cores, or here on an accelerator."""
     cluster = parallel.current()
     if cluster.elsewhere:
-        return cluster.map(_compute, tasks)
-    if not folds.compiled:
-        return processes.compute(_compute, tasks)
-    return [_compute(*arguments) for arguments in tasks]
+        return cluster.map(_compute, [(folds, *task) for task in tasks])
+    if folds.compiled:
+        return [_compute(folds, *task) for task in tasks]
+    with processes.sent_once(folds) as sent:
+        return processes.compute(_compute, [(sent, *task) for task in tasks])
 
 
-def _compute(program: str, folds: Folds, plan: TrainingPlan | None, *batch: Any) -> Any:
+def _compute(
+    sent: Folds | processes.Kept, program: str, plan: TrainingPlan | None, *batch: Any
+) -> Any:
     """One piece of a batch, wherever it is computed."""
+    folds: Folds = processes.received(sent)
     settings = {} if plan is None else {"plan": plan}
     if folds.compiled:
         compilation_cache.enable()
@@ -103,25 +131,10 @@ def _compute(program: str, folds: Folds, plan: TrainingPlan | None, *batch: Any)
 
 
 def _no_networks(folds: Folds, group: Families, plan: TrainingPlan) -> FoldFits:
-    """Fits of networks that were not trained: nothing learned, and of no evidence."""
+    """The same of every family: no networks were trained."""
     num, k = group.members.shape
-    num_folds, h, num_forms = folds.values.shape[0], plan.width, len(NoiseForm)
-    q = h + k + 1
-
-    def empty(*shape: int, dtype: type = np.float32) -> np.ndarray:
-        return np.zeros((num, num_folds, *shape), dtype)
-
-    return FoldFits(
-        networks=Network(empty(k, h), empty(h), empty(q)),
-        log_posterior=empty() - np.float32(np.inf),
-        log_marginal=empty(num_forms) - np.float32(np.inf),
-        noise=NoiseFits(empty(num_forms), empty(num_forms, dtype=np.int32), empty(num_forms, q)),
-        centre=empty(),
-        spread=empty() + np.float32(1),
-        last=empty(q, q),
-        whitening=empty(k, k),
-        input_mean=empty(k),
-    )  # pyright: ignore
+    one = fold_fits.no_networks(folds.values.shape[0], k, plan.width)
+    return jax.tree.map(lambda leaf: np.repeat(leaf[None], num, axis=0), one)
 
 
 _PROGRAMS: dict[str, Callable[..., Any]] = {
@@ -145,13 +158,13 @@ def _of_batches(program: str) -> Callable[..., Any]:
 _COMPILED = {program: _of_batches(program) for program in _PROGRAMS}
 
 
-def _at_once(folds: Folds, group: Families) -> int:
-    """Families that are computed together: enough to fill the device, not its memory."""
+def _at_once(folds: Folds, group: Families, total: int) -> int:
+    """Families, of so many, that are computed together: enough to fill the device or a task."""
     if folds.compiled:
         k = group.members.shape[1]
         return max(_MOST_ON_ACCELERATORS * SIZES[0] ** 2 // k**2, _FEWEST_ON_ACCELERATORS)
     shares = 2 * processes.number()  # families differ in cost, so that processes take turns
-    return min(max(-(-len(group.node) // shares), 1), _MOST_ON_CPU)
+    return min(max(-(-total // shares), 1), _MOST_ON_CPU)
 
 
 def _piece(leaf: np.ndarray, start: int, size: int, filled: bool) -> np.ndarray:

@@ -8,14 +8,16 @@ function that fits noise pays in the first part and predicts badly in the second
 from math import log
 from typing import Any, NamedTuple
 
+import numpy as np
 from jaxtyping import Bool, Float
 
 from bayesdag.model.array_namespace import Array, namespace
 from bayesdag.scores._neural import laplace, whitening
+from bayesdag.scores._neural.folds import Families, Folds
 from bayesdag.scores._neural.laplace import Fit, Predicted
 from bayesdag.scores._neural.linear_algebra import dot
 from bayesdag.scores._neural.network import Network, TrainingRows
-from bayesdag.scores._neural.noise_forms import NoiseFits
+from bayesdag.scores._neural.noise_forms import NoiseFits, NoiseForm
 from bayesdag.scores._neural.surrogate import NUM_CURVES
 from bayesdag.scores._neural.whitening import Whitening
 
@@ -76,6 +78,34 @@ class Scored(NamedTuple):
 
 # The structure alone, to read recorded results with.
 SCORED = Scored(0, 0, 0, 0, 0, FoldFits(Network(0, 0, 0), 0, 0, NoiseFits(0, 0, 0), 0, 0, 0, 0, 0))  # pyright: ignore
+
+
+def no_networks(num_folds: int, k: int, h: int) -> FoldFits:
+    """Fits of networks that were not trained: nothing learned, and of no evidence."""
+    q, num_forms = h + k + 1, len(NoiseForm)
+
+    def empty(*shape: int, dtype: type = np.float32) -> np.ndarray:
+        return np.zeros((num_folds, *shape), dtype)
+
+    return FoldFits(
+        networks=Network(empty(k, h), empty(h), empty(q)),
+        log_posterior=empty() - np.float32(np.inf),
+        log_marginal=empty(num_forms) - np.float32(np.inf),
+        noise=NoiseFits(empty(num_forms), empty(num_forms, dtype=np.int32), empty(num_forms, q)),
+        centre=empty(),
+        spread=empty() + np.float32(1),
+        last=empty(q, q),
+        whitening=empty(k, k),
+        input_mean=empty(k),
+    )  # pyright: ignore
+
+
+def nothing_better(folds: Folds, family: Families, width: int) -> Scored:
+    """The result where networks that a family has were not trained again."""
+    num_folds, _, d = folds.values.shape
+    none = np.full((1, len(NoiseForm)), -np.inf, np.float32)
+    zero, fits = np.zeros((), np.float32), no_networks(num_folds, len(family.used), width)
+    return Scored(none, none, np.zeros(d, np.float32), zero, zero, fits)
 
 
 class HeldOut(NamedTuple):

@@ -12,6 +12,7 @@ from bayesdag.scores._neural.control_flow import for_each, stack
 from bayesdag.scores._neural.fold_fits import HeldOut, Scored
 from bayesdag.scores._neural.folds import Families, Folds, Rows, StartingNetworks
 from bayesdag.scores._neural.laplace import Fit
+from bayesdag.scores._neural.network import Network, TrainingRows
 from bayesdag.scores._neural.training import TrainingPlan
 from bayesdag.scores._neural.whitening import Whitening
 
@@ -24,9 +25,18 @@ _HOPELESS, _TYPICAL_ROWS = 10.0, 1000
 def networks(
     rows_in_folds: Folds, family: Families, starts: StartingNetworks, plan: TrainingPlan
 ) -> Scored:
-    """Networks of one family, in the layout of all classes."""
+    """Networks of one family, in the layout of all classes.
+
+    Where it has some, NumPy trains others only if they begin better: an evidence of zero says so.
+    """
     xp, rows = namespace(rows_in_folds.values), folds.rows_of(rows_in_folds, family)
-    found, active, counts = _in_folds(rows, family.used, starts, plan)
+    if xp is np and starts.again:
+        pilot = _pilot_again(rows, family.used, starts, plan)
+        if pilot is None:
+            return fold_fits.nothing_better(rows_in_folds, family, plan.width)
+    else:
+        pilot = _pilot(rows, family.used, starts, plan)
+    found, active, counts = _in_folds(rows, family.used, pilot, starts.bar, plan)
     evidence, predicted = fold_fits.evidence_of(found, (rows[2] * counts[:, None]).reshape(-1))
     best = xp.argmax(evidence)
     residual = found.residual[:, best] * rows[2].reshape(-1)
@@ -36,7 +46,7 @@ def networks(
 
 
 def _in_folds(
-    rows: Rows, used: Array, starts: StartingNetworks, plan: TrainingPlan
+    rows: Rows, used: Array, pilot: Network, bar: Array, plan: TrainingPlan
 ) -> tuple[HeldOut, Bool[Array, "n h"], Float[Array, " f"]]:
     """One network per fold, every row as the network that has not seen it sees it.
 
@@ -45,7 +55,6 @@ def _in_folds(
     has not seen count for the others. The last result says how often the rows of each fold count.
     """
     xp, num_folds = namespace(rows[1]), len(rows[1])
-    pilot = _pilot(rows, used, starts, plan)
 
     def trained(f: Array) -> tuple[Whitening, Fit, Array]:
         train = folds.all_but(f, rows)
@@ -64,7 +73,7 @@ def _in_folds(
         return *fold_fits.by_row(*for_each(lambda f: judged(f, *trained(f)), every)), counts
     first = trained(every[0])
     results = [judged(every[0], *first)]
-    if _hopeless(results[0][0], rows[2], starts.bar):
+    if _hopeless(results[0][0], rows[2], bar):
         results += [judged(f, *first) for f in every[1:]]
         counts = np.where(every == 0, num_folds, 0).astype(counts.dtype)
     else:
@@ -72,15 +81,30 @@ def _in_folds(
     return *fold_fits.by_row(*stack(results)), counts
 
 
-def _pilot(
-    rows: Rows, used: Array, starts: StartingNetworks, plan: TrainingPlan
-) -> network.Network:
+def _pilot(rows: Rows, used: Array, starts: StartingNetworks, plan: TrainingPlan) -> Network:
     """Where the networks of all folds start, in engine units."""
+    by_all, whitened, given = _pooled(rows, used, starts)
+    return units.in_engine_units(by_all, training.pilot(whitened, used, given, starts.known, plan))
+
+
+def _pilot_again(
+    rows: Rows, used: Array, starts: StartingNetworks, plan: TrainingPlan
+) -> Network | None:
+    """The same for a family that has networks; None where a start of its own is no worse."""
+    by_all, whitened, given = _pooled(rows, used, starts)
+    own = units.in_whitened_units(by_all, starts.own)
+    found = training.again(whitened, used, given, starts.known, own, plan)
+    return None if found is None else units.in_engine_units(by_all, found)
+
+
+def _pooled(
+    rows: Rows, used: Array, starts: StartingNetworks
+) -> tuple[Whitening, TrainingRows, Network]:
+    """All rows and the networks to start from, as a network sees them."""
     pooled = folds.all_rows(rows)
     by_all = units.whitening(*pooled, used)
     given = for_each(partial(units.in_whitened_units, by_all), starts.networks)
-    whitened = units.whitened(by_all, *pooled, used)
-    return units.in_engine_units(by_all, training.pilot(whitened, used, given, starts.known, plan))
+    return by_all, units.whitened(by_all, *pooled, used), given
 
 
 def _hopeless(first: HeldOut, weight: Float[Array, "f m"], bar: Array) -> bool:

@@ -64,11 +64,15 @@ class StartingNetworks(NamedTuple):
         networks: of related families.
         known: which of them mean something.
         bar: log evidence of a family that makes this one superfluous if it stays far below.
+        own: the networks of the first fold that the family has, where it is trained again.
+        again: whether it is.
     """
 
     networks: Network
     known: Bool[Array, "b w"]
     bar: Float[Array, " b"]
+    own: Network
+    again: Bool[Array, " b"]
 
 
 def fold(

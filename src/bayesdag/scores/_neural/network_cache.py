@@ -78,6 +78,14 @@ class TrainedFamily(NamedTuple):
             folds=networks.folds,
         )
 
+    def without_regressions(self) -> "TrainedFamily":
+        """The family if lines and sums of curves are no hypotheses."""
+        network = (np.arange(len(FunctionClass)) == FunctionClass.NETWORK)[:, None]
+        evidence, predicted = (
+            np.where(network, leaf, -np.inf) for leaf in (self.log_evidence, self.predicted)
+        )
+        return self._replace(log_evidence=evidence, predicted=predicted)
+
     @property
     def best_regression(self) -> float:
         """The evidence of the better of line and sum of curves."""
@@ -116,6 +124,7 @@ class NetworkCache:
 
     Attributes:
         recorder: where batches of trained families are recorded, and recalled from.
+        simpler_functions: whether lines and sums of curves count beside networks.
         trained: families.
         queue: families to train again with the next batch.
         consulted: families whose smaller sets were queued because of them, as they were then.
@@ -123,6 +132,7 @@ class NetworkCache:
     """
 
     recorder: Recorder
+    simpler_functions: bool = True
     trained: dict[Family, TrainedFamily] = field(default_factory=dict)
     queue: dict[Family, None] = field(default_factory=dict)
     consulted: dict[Family, TrainedFamily] = field(default_factory=dict)
@@ -199,11 +209,13 @@ class NetworkCache:
 
     def _regress(self, families: list[Family], folds: Folds, plan: TrainingPlan) -> None:
         """Lines and sums of curves of these."""
-        for which, group in families_by_size(folds, *arrays_of(families, folds.values.shape[2])):
-            name = f"regressions {fingerprint(group, plan)}"
-            scored = self._recalled(name, crossfit.without_networks, folds, group, plan)
+        by_size = families_by_size(folds, *arrays_of(families, folds.values.shape[2]))
+        groups = [group for _, group in by_size]
+        every = self._recalled("regressions", crossfit.without_networks, folds, groups, plan)
+        for (which, group), scored in zip(by_size, every, strict=True):
             for k, family in zip(which, _families_of(group, scored), strict=True):
-                self.trained[families[k]] = family
+                counts = self.simpler_functions
+                self.trained[families[k]] = family if counts else family.without_regressions()
 
     def _train_networks(
         self,
@@ -218,20 +230,45 @@ class NetworkCache:
             rivals: of the families, which need not be trained in all folds if they stay far
                 behind; None: all of them are.
         """
+        # Compiled, families of several sizes are one batch, and begin together.
+        for level in [families] if folds.compiled else _levels(families):
+            self._train_side_by_side(level, folds, plan, rivals)
+
+    def _train_side_by_side(
+        self,
+        families: list[Family],
+        folds: Folds,
+        plan: TrainingPlan,
+        rivals: Mapping[Family, Rival] | None,
+    ) -> None:
+        """Networks of families of which none starts from another."""
         d = folds.values.shape[2]
-        for which, group in families_by_size(folds, *arrays_of(families, d)):
+        by_size = families_by_size(folds, *arrays_of(families, d))
+        batches: list[tuple[Families, StartingNetworks]] = []
+        for which, group in by_size:
             relatives = [self._relatives(families[k], d) for k in which]
             bars = [-np.inf if rivals is None else self._bar(families[k], rivals) for k in which]
-            starts = starting_networks(group, relatives, bars, plan.width)
-            name = f"trained {fingerprint(group, starts, plan)}"
-            scored = self._recalled(name, crossfit.networks, folds, group, starts, plan)
+            own = [self.trained[families[k]] if rivals is None else None for k in which]
+            batches.append((group, starting_networks(group, relatives, bars, plan.width, own)))
+        every = self._recalled("trained", crossfit.networks, folds, batches, plan)
+        for (which, group), scored in zip(by_size, every, strict=True):
             for k, networks in zip(which, _families_of(group, scored), strict=True):
                 self._keep_better(families[k], networks)
 
-    def _recalled(self, name: str, compute: Callable[..., Scored], *given: Any) -> Scored:
-        """A batch of families, computed or recalled: the name says whether it is the same."""
-        recalled = self.recorder.recall(name, lambda: pack(compute(*given)))
-        return unpack_like(SCORED, recalled)
+    def _recalled(
+        self,
+        word: str,
+        compute: Callable[..., list[Scored]],
+        folds: Folds,
+        batches: list[Any],
+        plan: TrainingPlan,
+    ) -> list[Scored]:
+        """Batches of families, computed or recalled: their name says whether they are the same."""
+        if not batches:
+            return []
+        name = f"{word} {fingerprint(*batches, plan)}"
+        recalled = self.recorder.recall(name, lambda: pack(compute(folds, batches, plan)))
+        return unpack_like([SCORED] * len(batches), recalled)
 
     def _worth_training(
         self, families: list[Family], plan: TrainingPlan, rivals: Mapping[Family, Rival]
@@ -323,6 +360,18 @@ def smaller_sets(family: Family) -> list[Family]:
     return [(node, mask & ~(1 << j)) for j in range(mask.bit_length()) if mask >> j & 1]
 
 
+def _levels(families: Sequence[Family]) -> list[list[Family]]:
+    """The families, each after those of its sets with one parent less that are among them."""
+    level: dict[Family, int] = {}
+    by_size = sorted(families, key=lambda family: family[1].bit_count())
+    for family in by_size:
+        level[family] = 1 + max((level.get(less, -1) for less in smaller_sets(family)), default=-1)
+    levels: list[list[Family]] = [[] for _ in range(1 + max(level.values(), default=-1))]
+    for family in families:
+        levels[level[family]].append(family)
+    return levels
+
+
 def log_evidence(
     families: Sequence[TrainedFamily], forms: tuple[NoiseForm, ...]
 ) -> Float[np.ndarray, " m"]:
@@ -337,9 +386,17 @@ def log_evidence(
 
 
 def starting_networks(
-    group: Families, relatives: Sequence[Relatives], bars: Sequence[float], width: int
+    group: Families,
+    relatives: Sequence[Relatives],
+    bars: Sequence[float],
+    width: int,
+    own: Sequence[TrainedFamily | None] = (),
 ) -> StartingNetworks:
-    """The networks of relatives, those of the first fold, as functions of a family's own inputs."""
+    """The networks of relatives, those of the first fold, as functions of a family's own inputs.
+
+    Args:
+        own: the families themselves, where they are trained again.
+    """
     members, used = np.asarray(group.members), np.asarray(group.used)
     num, k = members.shape
     slots = len(Relatives._fields)
@@ -359,7 +416,17 @@ def starting_networks(
             second[row, slot, :width] = network.second[:width]
             second[row, slot, width + here] = network.second[width + there]
             second[row, slot, -1] = network.second[-1]
-    return StartingNetworks(Network(first, bias, second), known, np.array(bars, np.float32))
+    networks, before = (
+        Network(first, bias, second),
+        Network(*(np.zeros_like(leaf[:, 0]) for leaf in (first, bias, second))),
+    )
+    again = np.zeros(num, dtype=bool)
+    for row, family in enumerate(own):
+        if family is not None:
+            again[row] = True
+            for leaf, trained in zip(before, family.folds.networks, strict=True):
+                leaf[row] = trained[0]
+    return StartingNetworks(networks, known, np.array(bars, np.float32), before, again)
 
 
 def _families_of(group: Families, scored: Scored) -> list[TrainedFamily]:

@@ -17,11 +17,6 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from scipy.special import logsumexp, ndtri
 
-from bayesdag.types import Array
-from bayesdag.types.late_imports import compiled, jax, jnp, late
-
-stats = late("scipy.stats")
-
 NUM_KNOTS = 33  # of the table of h from which functions are drawn
 # A column is warped if its density, estimated from other rows, beats a normal one by as much.
 LEAST_GAIN = 5.0  # nats; among 120 columns of normal variables the largest gain was 5
@@ -31,6 +26,8 @@ _PILOT = 0.74  # bandwidth in standard deviations, times the fifth root of the n
 _NEIGHBOURS = (0.1, 0.2)  # half-widths of a bandwidth, in rows, times their number to the .8
 _LEAST_BANDWIDTH = 1e-3  # of a standardised column
 _LEAST_DENSITY = 1e-12
+_POINT_SPACING = 0.25  # of the points where densities are computed, in widths of kernels
+_POINTS_AT_ONCE = 64  # whose kernels fit into the cache
 _LEAST_STEP = 1e-5  # of the table, as a fraction of its range
 
 
@@ -71,26 +68,44 @@ def normal_scores(
     observed: Bool[np.ndarray, "n d"],
 ) -> NormalScores:
     """Normal scores of the columns that are not normal; rows that were set say nothing of them."""
-    n, d = values.shape
-    highest = float(ndtri(1 - 0.5 / n))
-    grid = np.linspace(-highest, highest, NUM_KNOTS)
-    table = np.tile(grid, (d, 1))
-    log_slope, scores, warped = np.zeros(d), [], []
+    d, found = values.shape[1], no_scores(values)
+    grid, table, log_slope = found.grid, found.table, found.log_slope
+    scores, warped = [], []
     for j in range(d):
         own = values[observed[:, j], j]
         if len(np.unique(own)) < max(_LEAST_DISTINCT * len(own), 3):
             continue
-        z = ndtri((stats.rankdata(own) - 0.5) / len(own))
+        z = ndtri((_ranks(own) - 0.5) / len(own))
         unit = own.std()
-        gain = _log_density(rng, (own - own.mean()) / unit) - float(stats.norm.logpdf(z).sum())
+        gain = _log_density(rng, (own - own.mean()) / unit) - _log_normal(z)
         if gain > LEAST_GAIN:
             at = np.argsort(own, kind="stable")
             scores.append(np.interp(values[:, j], own[at], z[at]))
             table[j] = _increasing(np.interp(grid, z[at], own[at]))
             log_slope[j] = gain - len(own) * np.log(unit)
             warped.append(j)
-    found = np.stack(scores, axis=1) if scores else np.zeros((n, 0))
-    return NormalScores(np.array(warped, dtype=int), found, log_slope, table, grid)
+    columns = np.stack(scores, axis=1) if scores else found.values
+    return found._replace(warped=np.array(warped, dtype=int), values=columns)
+
+
+def no_scores(values: Float[np.ndarray, "n d"]) -> NormalScores:
+    """All columns are left as they are."""
+    n, d = values.shape
+    highest = float(ndtri(1 - 0.5 / n))
+    grid = np.linspace(-highest, highest, NUM_KNOTS)
+    none = np.array([], dtype=int)
+    return NormalScores(none, np.zeros((n, 0)), np.zeros(d), np.tile(grid, (d, 1)), grid)
+
+
+def _ranks(values: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
+    """From 1 on; equal values share the mean of theirs."""
+    _, which, count = np.unique(values, return_inverse=True, return_counts=True)
+    return (np.cumsum(count) - (count - 1) / 2)[which.reshape(-1)]
+
+
+def _log_normal(z: Float[np.ndarray, " n"]) -> float:
+    """Log density of standard normal numbers, all together."""
+    return float(-0.5 * (z @ z) - 0.5 * len(z) * np.log(2 * np.pi))
 
 
 def _increasing(values: Float[np.ndarray, " m"]) -> Float[np.ndarray, " m"]:
@@ -110,31 +125,70 @@ def _log_density(rng: np.random.Generator, x: Float[np.ndarray, " n"]) -> float:
     own = np.full(len(x), -1)
     own[chosen] = np.arange(len(chosen))
     widths = np.stack([_even_widths(sources), *(_widths(sources, k) for k in _NEIGHBOURS)])
-    x, sources, widths = (a.astype(np.float32) for a in (x, sources, widths))
-    densities = np.asarray(_left_out(x, sources, widths, own.astype(np.int32)), float)
+    densities = _left_out(x, sources, widths, own)
     total = np.log(np.maximum(densities, _LEAST_DENSITY)).sum(axis=1)
     return float(logsumexp(total) - np.log(len(total)))
 
 
-@compiled()
 def _left_out(
-    x: Float[Array, " n"],
-    sources: Float[Array, " s"],
-    widths: Float[Array, "e s"],
-    own: Int[Array, " n"],
-) -> Float[Array, "e n"]:
-    """Density at every row from all sources but itself, for every estimator."""
-    number = jnp.arange(len(sources))
+    x: Float[np.ndarray, " n"],
+    sources: Float[np.ndarray, " s"],
+    widths: Float[np.ndarray, "e s"],
+    own: Int[np.ndarray, " n"],
+) -> Float[np.ndarray, "e n"]:
+    """Density at every row from all sources but itself, for every estimator.
 
-    def at(row: tuple[Array, Array]) -> Array:
-        value, self_number = row
-        distance = (value - sources)[None, :] / widths
-        kernel = jnp.where(number == self_number, 0.0, jnp.exp(-0.5 * distance**2)) / widths
-        others = jnp.where(self_number >= 0, len(sources) - 1.0, float(len(sources)))
-        return kernel.sum(axis=1) / others.astype(kernel.dtype)
+    Kernels are added up where rows lie, not nearer to one another than a part of their widths;
+    cubics with the values and slopes of there serve the rows between them.
+    """
+    order = np.argsort(x, kind="stable")
+    by_value = np.argsort(sources, kind="stable")
+    least = np.interp(x[order], sources[by_value], widths.min(axis=0)[by_value])
+    points = x[order][_spaced(x[order], _POINT_SPACING * least)]
+    found = np.stack([_between(x, points, *_kernels(points, sources, own_)) for own_ in widths])
+    itself = own >= 0
+    found[:, itself] -= 1 / widths[:, own[itself]]
+    others = np.where(itself, len(sources) - 1, len(sources))
+    return np.maximum(found, 0) / others / np.sqrt(2 * np.pi)
 
-    found = jax.lax.map(at, (x, own), batch_size=64)
-    return found.T / np.sqrt(2 * np.pi)
+
+def _spaced(ordered: Float[np.ndarray, " n"], spacing: Float[np.ndarray, " n"]) -> list[int]:
+    """Places in an ordered column, each as far from the last as the spacing there allows."""
+    reach = np.searchsorted(ordered, ordered + spacing, side="right") - 1
+    places, last = [0], len(ordered) - 1
+    while places[-1] < last:
+        places.append(max(int(reach[places[-1]]), places[-1] + 1))
+    return places
+
+
+def _kernels(
+    at: Float[np.ndarray, " p"], sources: Float[np.ndarray, " s"], widths: Float[np.ndarray, " s"]
+) -> tuple[Float[np.ndarray, " p"], Float[np.ndarray, " p"]]:
+    """The sum of the kernels of all sources, and its slope."""
+    values, slopes = np.empty(len(at)), np.empty(len(at))
+    for start in range(0, len(at), _POINTS_AT_ONCE):
+        piece = slice(start, start + _POINTS_AT_ONCE)
+        distance = (at[piece, None] - sources) / widths
+        kernel = np.exp(-0.5 * distance**2) / widths
+        values[piece] = kernel.sum(axis=1)
+        slopes[piece] = -(kernel * distance / widths).sum(axis=1)
+    return values, slopes
+
+
+def _between(
+    x: Float[np.ndarray, " n"],
+    points: Float[np.ndarray, " p"],
+    values: Float[np.ndarray, " p"],
+    slopes: Float[np.ndarray, " p"],
+) -> Float[np.ndarray, " n"]:
+    """Cubics between points, with the values and slopes that are known there."""
+    if len(points) == 1:
+        return np.full(len(x), values[0])
+    left = np.clip(np.searchsorted(points, x, side="right") - 1, 0, len(points) - 2)
+    length = points[left + 1] - points[left]
+    t = (x - points[left]) / np.maximum(length, 1e-300)
+    rise = (values[left] * (1 + 2 * t) + slopes[left] * length * t) * (1 - t) ** 2
+    return rise + (values[left + 1] * (3 - 2 * t) - slopes[left + 1] * length * (1 - t)) * t**2
 
 
 def _even_widths(sources: Float[np.ndarray, " s"]) -> Float[np.ndarray, " s"]:

@@ -103,6 +103,29 @@ def pilot(
     return entry(finalists, xp.argmin(_losses(finalists, rows)))
 
 
+def again(
+    rows: TrainingRows,
+    used: Float[Array, " k"],
+    given: Network,
+    known: Bool[Array, " w"],
+    own: Network,
+    plan: TrainingPlan,
+) -> Network | None:
+    """Where networks start that are trained again: from a given one that leads farther than theirs.
+
+    Both take the same steps on the same rows. None: they are as good as the given ones can make
+    them, so nothing would change.
+    """
+    if not known.any():
+        return None
+    rows = _first_rows(rows, plan.pilot_rows)
+    nearest = entry(given, np.argmin(np.where(known, _losses(given, rows), np.inf)))
+    half = plan.fine_steps // 2
+    finalists = [_improve(n, rows, used, half, _FINE_GAIN) for n in (own, nearest)]
+    kept, other = _losses(stack(finalists), rows)
+    return finalists[1] if other < kept else None
+
+
 def finish(
     network: Network, rows: TrainingRows, used: Float[Array, " k"], plan: TrainingPlan
 ) -> Network:
