@@ -4,7 +4,8 @@
 
 FOLDER holds CSV files, for example those that scikit-learn and statsmodels bundle; nothing is
 done to them. Every fit is one call of the command, whose result goes to FOLDER/NAME.json; tables
-that have one are not fitted again. The page is docs/cases/everyday-tables.md.
+that have one are not fitted again, and rows of tables that have none stay as they are. The page is
+docs/cases/everyday-tables.md.
 """
 
 import argparse
@@ -96,8 +97,8 @@ def _left_out(notes: list[str]) -> str:
     return ", ".join(parts) or "nothing"
 
 
-def table(results: dict[str, dict[str, Any]]) -> str:
-    """All tables, in the order of their names."""
+def table(results: dict[str, dict[str, Any]], before: str = "") -> str:
+    """All tables, in the order of their names; of those without a result what stood there."""
     heads = (
         "table",
         "rows × columns",
@@ -109,7 +110,9 @@ def table(results: dict[str, dict[str, Any]]) -> str:
         "left out for time",
     )
     lines = ["| " + " | ".join(heads) + " |", "|---" * len(heads) + "|"]
-    lines += [row(name, found) for name, found in sorted(results.items())]
+    rows = {line.split("|")[1].strip(): line for line in before.strip().splitlines()[2:]}
+    rows |= {name: row(name, found) for name, found in results.items()}
+    lines += [rows[name] for name in sorted(rows)]
     return "\n".join(lines)
 
 
@@ -129,7 +132,9 @@ def main() -> None:
     results = {path.stem: json.loads(path.read_text()) for path in given.folder.glob("*.json")}
     page = PAGE.read_text(encoding="utf-8")
     start, stop = page.index(BEGIN) + len(BEGIN), page.index(END)
-    PAGE.write_text(f"{page[:start]}\n{table(results)}\n{page[stop:]}", encoding="utf-8")
+    PAGE.write_text(
+        f"{page[:start]}\n{table(results, page[start:stop])}\n{page[stop:]}", encoding="utf-8"
+    )
 
 
 if __name__ == "__main__":

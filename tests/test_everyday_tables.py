@@ -31,6 +31,15 @@ def test_a_failure_is_shown_in_its_place(program):
     assert "not finished" in program.row("toy", {"failed": "not finished after 5 s"})
 
 
+def test_rows_of_tables_without_a_result_stay(program):
+    old = program.table({name: {"failed": "slow"} for name in ("b", "a")})
+    new = program.table({"b": {"failed": "slower"}, "c": {"failed": "slow"}}, f"\n{old}\n")
+    lines = new.splitlines()
+    assert [line.split()[1] for line in lines[2:]] == ["a", "b", "c"]
+    assert "slower" in lines[3]
+    assert lines[:3] == old.splitlines()[:3]
+
+
 def test_a_table_is_fitted_by_the_command(program, tmp_path):
     toy_frame().to_csv(tmp_path / "toy.csv", index=False)
     found = program.fitted(tmp_path / "toy.csv", minutes=1.0, limit=200.0)

@@ -1,5 +1,7 @@
 """Tables put together from several: what is certain without groups is doubted with them."""
 
+import dataclasses
+
 import jax
 import numpy as np
 import pytest
@@ -60,6 +62,13 @@ def test_rows_of_one_group_stay_together():
     rng = np.random.default_rng(3)
     values = rng.normal(size=(600, 3)) @ np.array([[1.0, 1.0, 0], [0, 1, 1], [0, 0, 1]])
     assert "groups" not in fitted(Dataset(values, NAMES)).provenance
+
+
+def test_groups_are_allowed_for_unless_told():
+    method = dataclasses.replace(QUICK, unmarked_groups=False)
+    found = method(jax.random.key(0), pooled(), Constraints.free(NAMES), None)
+    assert "groups" not in found.provenance
+    assert found.edge_matrix()[[0, 1], [1, 0]].sum() > 0.95
 
 
 def test_groups_are_not_guessed_where_they_are_named():

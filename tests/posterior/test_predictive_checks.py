@@ -110,6 +110,16 @@ def test_a_misfit_is_measured_in_nats_per_row(seed):
     assert -0.01 < uniform.value < 0.002
 
 
+def test_a_wrong_shape_of_the_noise_does_not_pass_for_dependence(seed):
+    """Skewed columns that have nothing to do with one another, under Gaussian noise."""
+    rng = np.random.default_rng(seed)
+    data = Dataset(rng.lognormal(size=(1000, 3)), ("a", "b", "c"))
+    found = linear(np.zeros((1, 50, 3, 3), np.int8), data).check(data)
+    assert all(one.shape > 0.2 for one in found.variables)
+    assert all(one.dependence < 0.02 for one in found.variables)
+    assert not any("depend" in w for w in found.warnings), found.warnings
+
+
 def test_the_polynomials_are_orthonormal():
     phi = misfit.legendre(misfit.NODES, 6)
     np.testing.assert_allclose((phi * misfit.NODE_WEIGHTS) @ phi.T, np.eye(6), atol=1e-12)

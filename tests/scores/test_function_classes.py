@@ -11,10 +11,13 @@ from bayesdag import read
 from bayesdag.scores._neural import crossfit
 from bayesdag.scores._neural.folds import families_by_size
 from bayesdag.scores._neural.function_classes import (
+    KNOTS,
     FunctionClass,
     basis,
     members_of_basis,
+    members_of_scale,
     regress,
+    sizes_of_curves,
 )
 from bayesdag.scores._neural.network import TrainingRows
 from bayesdag.scores._neural.network_cache import families_of
@@ -92,12 +95,48 @@ def test_columns_that_determine_one_another_leave_every_regression_finite():
 
 
 def test_a_line_uses_the_inputs_and_a_sum_of_curves_their_kinks_too():
-    used = jnp.array([1.0, 0.0])
+    used, m = jnp.array([1.0, 0.0]), len(KNOTS)
     lines, curves = np.asarray(members_of_basis(used))
-    assert lines.tolist() == [1, 0, 0, 0, 0, 0, 0, 0]
-    assert curves.tolist() == [1, 0, 1, 1, 1, 0, 0, 0]
+    assert lines.tolist() == [1, 0] + [0] * 2 * m
+    assert curves.tolist() == [1, 0] + [1] * m + [0] * m
     values = basis(jnp.array([[2.0, 5.0]]), jnp.array([[0.0, 1, 3], [0, 0, 0]]), used)
     assert values.tolist() == [[2, 0, 2, 1, 0, 0, 0, 0]]
+
+
+def test_the_scale_of_the_noise_depends_on_fewer_kinks_than_the_curve():
+    scale = np.asarray(members_of_scale(np.array([1.0, 0.0], np.float32)))
+    curve = np.asarray(members_of_basis(np.array([1.0, 0.0], np.float32)))[1]
+    assert (scale <= curve).all()
+    assert scale[0] == 1
+    assert scale.sum() == 4
+
+
+def test_bends_of_a_curve_have_the_variance_of_a_smoothing_spline():
+    """A weight of the basis is one of a whitened network divided by the size of its unit."""
+    spread, knots = np.array([2.0]), np.linspace(-3, 3, len(KNOTS))[None, :]
+    size = sizes_of_curves(spread, knots, np.ones(1), smoothing=20.0)
+    variance = 1 / (len(size) * size**2)
+    assert variance[0] == pytest.approx(1 / spread[0] ** 2)
+    gap = 1.0 / spread[0]  # of a standardised input
+    np.testing.assert_allclose(variance[1:] * spread[0] ** 2, 20.0 * gap)
+    unused = sizes_of_curves(spread, knots, np.zeros(1), smoothing=20.0)
+    assert unused.tolist() == [1.0] * len(size)
+
+
+def test_a_wavy_curve_is_found_and_a_straight_one_pays_little_for_all_its_knots():
+    rng = np.random.default_rng(3)
+    a, b, noise = rng.normal(size=(3, 1000))
+
+    def gain(mean: np.ndarray) -> float:
+        stats = SCORE.prepare(read(np.column_stack([a, b, mean + 0.3 * noise])))
+        SCORE.log_evidence(stats, 2, SETS[[1]])
+        [family] = [stats.cache.trained[f] for f in families_of(np.array([2]), SETS[[1]])]
+        evidence = family.log_evidence[:, 0]
+        return float(evidence[FunctionClass.ADDITIVE] - evidence[FunctionClass.LINEAR])
+
+    wavy = gain(np.sin(2.5 * a))
+    assert wavy > 700  # three kinks find 264
+    assert gain(a) > -20
 
 
 @pytest.mark.parametrize("kind", ["line", "curves"])
@@ -127,3 +166,16 @@ def test_simple_fits_are_those_behind_the_evidence():
     assert again.shape[0] == 2
     assert np.isfinite(again).all()
     assert again[1].mean() > again[0].mean()  # curves explain |a|, lines do not
+
+
+def test_networks_are_the_only_functions_where_simpler_ones_are_left_out(key):
+    data, score = rows("line"), dataclasses.replace(SCORE, simpler_functions=False)
+    stats = score.prepare(data)
+    found = score.log_evidence(stats, 2, SETS)
+    assert np.isfinite(found).all()
+    assert found[3] < SCORE.log_evidence(SCORE.prepare(data), 2, SETS)[3]
+    graphs = np.zeros((2, 3, 3), dtype=np.int8)
+    graphs[:, :2, 2] = 1
+    weights = score.function_weights(stats, graphs)
+    assert weights["network"][2] == pytest.approx(1)
+    assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(score.draw(key, stats, graphs)))

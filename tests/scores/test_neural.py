@@ -221,8 +221,8 @@ def test_networks_are_trained_where_regressions_leave_something_and_not_elsewher
     assert trained == [True, False, False, False]
     every = SCORE.prepare(dataset(product_rows()))
     lost = SCORE.log_evidence(every, 3, wanted) - FRUGAL.log_evidence(frugal, 3, wanted)
-    # A kink that no knot is at costs a sum of curves some nats, none of which decides.
-    assert (abs(lost) < 4).all()
+    # Knots that are not needed cost a sum of curves some nats, none of which decides.
+    assert (abs(lost) < 10).all()
     weights = FRUGAL.function_weights(frugal, np.zeros((1, 4, 4), dtype=np.int8))
     assert weights["network"].tolist() == [0, 0, 0, 0]
     assert len(FRUGAL.approximate_gain(frugal, nodes, wanted)) == 4

@@ -131,3 +131,11 @@ def test_the_weights_of_functions_name_the_one_that_made_the_rows():
     np.testing.assert_allclose(classes.sum(axis=0), 1, atol=1e-6)
     assert weights["linear"][1] > 0.9
     assert weights["of normal scores"][1] > 0.99
+
+
+def test_values_count_as_they_are_where_normal_scores_are_left_out():
+    data = read(np.exp(np.random.default_rng(0).normal(size=(300, 2))))
+    left_out = dataclasses.replace(SMALL_NETWORKS, normal_scores=False).prepare(data)
+    assert len(SMALL_NETWORKS.prepare(data).margins.warped) == 2
+    assert len(left_out.margins.warped) == 0
+    assert not left_out.margins.log_slope.any()

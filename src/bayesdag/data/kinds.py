@@ -188,7 +188,7 @@ def _read_yaml(path: Path) -> object:
     import yaml
 
     class Loader(yaml.SafeLoader):
-        yaml_implicit_resolvers: ClassVar[dict[Any, Any]] = {}
+        yaml_implicit_resolvers: ClassVar[dict[Any, Any]] = {}  # pyright: ignore[reportIncompatibleVariableOverride]
 
         def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
             names = [key.value for key, _ in node.value]

@@ -102,6 +102,8 @@ class Collapsed:
         max_rounds: times that the tables may be widened.
         coarsened: whether evidence counts less where a check finds that the rows contradict the
             model or one another.
+        unmarked_groups: whether half of the draws allow for groups of rows that nobody marked,
+            where the rows suggest them.
     """
 
     supported_constraints = frozenset({"required", "forbidden", "beliefs", "environments"})
@@ -123,6 +125,7 @@ class Collapsed:
     max_candidates: int = 14
     max_rounds: int = 4
     coarsened: bool = True
+    unmarked_groups: bool = True
 
     def __post_init__(self) -> None:
         counts = ("num_chains", "num_samples", "thinning", "num_temperatures", "num_starts")
@@ -231,7 +234,7 @@ class Collapsed:
         graph = best.drawn.graphs[best.log_joint.argmax()].astype(np.int8)
         num_left = self.num_samples - sum(part.num_thinned for part in parts)
         found = None
-        if num_left >= len(parts):
+        if self.unmarked_groups and num_left >= len(parts):
             in_full = given._replace(power=1.0)
             found = _groups.suggested(self.score, in_full, graph, recorder, generator(key))
         if found is None:

@@ -5,7 +5,8 @@ transform), which is uniform when the model is right and independent of every no
 A flexible density of u on [0, 1] (Neyman's smooth alternative: an exponential family in Legendre
 polynomials) is fitted to four fifths of the rows and scored on the rest, in turn. What it gains
 in held-out log likelihood over the stated, uniform density is the misfit. Nothing is gained
-from chance: on data of the model the expectation is below zero.
+from chance: on data of the model the expectation is below zero. What u depends on is measured
+likewise, by a density of its ranks given another variable.
 """
 
 from typing import NamedTuple
@@ -79,7 +80,9 @@ def dependence(
 ) -> Dependence | None:
     """Gain of the most informative non-descendant; averaged over draws.
 
-    It is chosen anew on the rows that are fitted in each fold: choosing costs nothing there.
+    Residuals count by their ranks: a wrong shape of the noise is the same in all rows, is
+    counted by `shape_gain`, and must not pass for dependence. The suspect is chosen anew on
+    the rows that are fitted in each fold: choosing costs nothing there.
 
     Args:
         reasons: what the residuals may depend on.
@@ -89,7 +92,7 @@ def dependence(
     if not allowed.any():
         return None
     twice = np.concatenate([allowed, allowed], axis=1)
-    phi = legendre(u, DEPENDENT_ORDER)
+    phi = legendre(_uniform_ranks(u, seen), DEPENDENT_ORDER)
     products = _products(phi, reasons.trends, folds, seen)
     whole = products.sum(axis=0)
     chosen = _strength(whole - products, twice).argmax(axis=1)
@@ -112,13 +115,24 @@ def reasons_of(x: Float[np.ndarray, "n d"], u: Float[np.ndarray, "s n d"]) -> Re
     columns: list[np.ndarray] = list(x.T)
     by_value = [np.searchsorted(np.quantile(column, inner), column) for column in columns]
     same = np.broadcast_to(np.stack(by_value, axis=1).astype(np.int8), u.shape)
-    groups = np.concatenate([same, (u * NUM_GROUPS).astype(np.int8)], axis=2)
+    by_residual = _uniform_ranks(u, np.arange(u.shape[1])) * NUM_GROUPS
+    groups = np.concatenate([same, by_residual.astype(np.int8)], axis=2)
     return Reasons(groups, TREND.astype(np.float32)[groups])
 
 
 def folds_of(num_rows: int) -> Folds:
     """A fold for every row of a shuffled table: one block after the other."""
     return np.arange(num_rows) * NUM_FOLDS // max(num_rows, 1)
+
+
+def _uniform_ranks(
+    u: Float[np.ndarray, "s n ..."], seen: Int[np.ndarray, " rows"]
+) -> Float[np.ndarray, "s n ..."]:
+    """Ranks among the rows that count, in (0, 1); ½ elsewhere."""
+    ranks = np.argsort(np.argsort(u[:, seen], axis=1), axis=1)
+    uniform = np.full_like(u, 0.5)
+    uniform[:, seen] = (ranks + 0.5) / max(len(seen), 1)
+    return uniform
 
 
 def legendre(u: np.ndarray, order: int) -> np.ndarray:

@@ -73,7 +73,13 @@ class BGe:
 
     def prepare(self, data: Dataset) -> BGeStats:
         """The joint posterior of mean and precision, in engine units."""
-        d = data.num_variables
+        return self.of_rows(data.scaled, data.observed)
+
+    def of_rows(
+        self, values: Float[np.ndarray, "n d"], observed: Bool[np.ndarray, "n d"]
+    ) -> BGeStats:
+        """The same of a table of columns, and where nature chose their values."""
+        d = values.shape[1]
         alpha_w = d + 2.0 if self.alpha_w is None else self.alpha_w
         if not (self.alpha_mu > 0 and alpha_w > d + 1):
             raise InputError(
@@ -81,7 +87,7 @@ class BGe:
                 f"variables alpha_mu must be above 0 and alpha_w above {d + 1}"
             )
         prior_scale = self.alpha_mu * (alpha_w - d - 1) / (self.alpha_mu + 1)
-        rows = _sufficient_statistics.rows_of(data.scaled, data.observed)
+        rows = _sufficient_statistics.rows_of(values, observed)
         share = rows.num_rows / (self.alpha_mu + rows.num_rows)
         shift = rows.mean[:, :, None] * rows.mean[:, None, :]  # the prior mean is 0
         scale = prior_scale * np.eye(d) + rows.scatter

@@ -9,7 +9,9 @@ penalty constant, no assumption on the shape of the functions beyond one hidden 
 the noise as the residuals show them, and a scale of the noise that may depend on the parents.
 Every family is also a line and a sum of curves (`_neural.function_classes`), and each of them of
 the values as they are and of their normal scores (`_neural.normal_scores`); all are equally
-probable beforehand. Posteriors under other assumptions on the noise: `noise_hypotheses`.
+probable beforehand. Lines have the parameter prior of BGe, under which Markov equivalent graphs
+have equal evidence (`_neural.wishart_prior`). Posteriors under other assumptions on the noise:
+`noise_hypotheses`.
 """
 
 from dataclasses import dataclass, replace
@@ -29,7 +31,7 @@ from bayesdag.model.scm import SCM
 from bayesdag.random import generator
 from bayesdag.runs.checkpoint import recorder_of
 from bayesdag.scores import _sufficient_statistics
-from bayesdag.scores._neural.normal_scores import NormalScores, normal_scores
+from bayesdag.scores._neural.normal_scores import NormalScores, no_scores, normal_scores
 from bayesdag.scores._neural.surrogate import AdditiveSurrogate, Moments
 from bayesdag.types import Key, Params, ParentSets, Recorder
 from bayesdag.types.late_imports import late
@@ -42,11 +44,13 @@ if TYPE_CHECKING:
         noise_forms,
         parameter_draws,
         training,
+        wishart_prior,
     )
     from bayesdag.scores._neural.folds import Folds
     from bayesdag.scores._neural.network_cache import Family, NetworkCache, Rival, TrainedFamily
     from bayesdag.scores._neural.noise_forms import NoiseForm
     from bayesdag.scores._neural.training import TrainingPlan
+    from bayesdag.scores._neural.wishart_prior import WishartPrior
 else:
     # This score is among the settings of every automatic choice: straight lines must not wait
     # for what trains networks.
@@ -63,6 +67,8 @@ else:
         for name in ("NetworkCache", "Rival", "TrainedFamily")
     )
     TrainingPlan = ForwardRef(f"{_ROOM}.training.TrainingPlan")
+    wishart_prior = late(f"{_ROOM}.wishart_prior")
+    WishartPrior = ForwardRef(f"{_ROOM}.wishart_prior.WishartPrior")
     Family = tuple[int, int]
 
 
@@ -74,6 +80,8 @@ class NeuralStats:
         folds: rows on the device.
         margins: the normal scores of columns that are not normal; they follow the columns in
             the folds.
+        prior: under which lines of equivalent graphs have equal evidence; its columns are those
+            of the folds; None: every class has its own.
         moments: of curves of the variables, for the surrogate.
         num_rows: number of the rows.
         cache: families that this fit has trained; it grows.
@@ -81,6 +89,7 @@ class NeuralStats:
 
     folds: Folds
     margins: NormalScores
+    prior: WishartPrior | None
     moments: Moments
     num_rows: int
     cache: NetworkCache
@@ -110,6 +119,10 @@ class NeuralScore:
         skewed: whether noise may be skewed.
         average_noise_models: whether `collapsed` averages the posterior over noise models
             (see `noise_hypotheses`); the score itself is that of this noise model alone.
+        simpler_functions: whether lines and sums of curves are hypotheses beside networks.
+        normal_scores: whether families count through normal scores, too.
+        equivalent_lines: whether the parameter prior is one under which lines of Markov
+            equivalent graphs have equal evidence.
         trusted_rows: rows after which the imperfection of the networks, not chance, decides
             what is left: the evidence of N rows is raised to the power
             trusted_rows / (trusted_rows + N). Infinite: it is taken at its word.
@@ -126,6 +139,9 @@ class NeuralScore:
     heteroscedastic: bool = True
     skewed: bool = False
     average_noise_models: bool = True
+    simpler_functions: bool = True
+    normal_scores: bool = True
+    equivalent_lines: bool = True
     trusted_rows: float = 8000.0
     least_unexplained: float = 1.0
     seed: int = 0
@@ -170,13 +186,14 @@ class NeuralScore:
         """
         rng = np.random.default_rng(self.seed)
         scaled, observed = np.asarray(data.scaled), np.asarray(data.observed)
-        margins = normal_scores(np.random.default_rng(self.seed), scaled, observed)
+        margins = self._margins(scaled, observed)
         values = np.concatenate([scaled, margins.values], axis=1)
         chosen = observed[:, margins.origin]
         folds = in_folds.fold(rng, values, chosen, self._folds(data.num_rows))
-        cache = network_cache.NetworkCache(recorder_of(recorder))
+        cache = network_cache.NetworkCache(recorder_of(recorder), self.simpler_functions)
         moments = AdditiveSurrogate().prepare(data)
-        return NeuralStats(folds, margins, moments, data.num_rows, cache)
+        prior = wishart_prior.wishart_prior(values, chosen) if self.equivalent_lines else None
+        return NeuralStats(folds, margins, prior, moments, data.num_rows, cache)
 
     def log_evidence(
         self, stats: NeuralStats, node: int, parents: ParentSets
@@ -193,7 +210,8 @@ class NeuralScore:
 
         Queued families are trained again with the next batch, or by `retrain_queued`.
         """
-        by_scale = self._log_evidence_by_scale(stats, nodes, self._trained(stats, nodes, parents))
+        trained = self._trained(stats, nodes, parents)
+        by_scale = self._log_evidence_by_scale(stats, nodes, parents, trained)
         return (np.logaddexp(*by_scale) - log(2)) * self.power(stats)
 
     def approximate_gain(
@@ -201,7 +219,7 @@ class NeuralScore:
     ) -> Float[np.ndarray, "b d"]:
         """Roughly what each variable adds to these parents, in nats, by their residuals."""
         trained = self._trained(stats, nodes, parents)
-        now = self._log_evidence_by_scale(stats, nodes, trained)
+        now = self._log_evidence_by_scale(stats, nodes, parents, trained)
         then = []
         for value, place, found in zip(now, _places(stats), trained, strict=True):
             gain = np.stack([family.approximate_gain for family in found]).astype(float)
@@ -252,7 +270,7 @@ class NeuralScore:
         rng = generator(key)
         trained = self._trained(stats, nodes, parents)
         raw, scores = _by_scale(stats, nodes, parents)
-        odds = np.subtract(*self._log_evidence_by_scale(stats, nodes, trained))
+        odds = np.subtract(*self._log_evidence_by_scale(stats, nodes, parents, trained))
         warped = rng.random(len(nodes)) < expit(-odds)
         names = [scores[k] if warped[k] else raw[k] for k in range(len(nodes))]
         families = {name: stats.cache.trained[name] for name in dict.fromkeys(names)}
@@ -275,7 +293,8 @@ class NeuralScore:
             ],
             axis=1,
         )
-        values[:, 1] += stats.margins.log_slope[nodes][:, None, None]
+        constants = np.stack(_constants(stats, nodes, parents), axis=1)
+        values += constants[:, :, None, None]
         weights = softmax(values * self.power(stats), axis=(1, 2, 3))
         by_node = weights.reshape(*graphs.shape[:2], *weights.shape[1:]).mean(axis=0)
         found = {
@@ -288,11 +307,15 @@ class NeuralScore:
         self,
         stats: NeuralStats,
         nodes: Int[np.ndarray, " m"],
+        parents: ParentSets,
         trained: tuple[list[TrainedFamily], list[TrainedFamily]],
     ) -> tuple[Float[np.ndarray, " m"], Float[np.ndarray, " m"]]:
         """Of the values as they are, and through normal scores; where these differ."""
-        raw, scores = (network_cache.log_evidence(found, self._forms) for found in trained)
-        return raw, scores + stats.margins.log_slope[nodes]
+        raw, scores = (
+            network_cache.log_evidence(found, self._forms) + constant
+            for found, constant in zip(trained, _constants(stats, nodes, parents), strict=True)
+        )
+        return raw, scores
 
     def _trained(
         self, stats: NeuralStats, nodes: np.ndarray, parents: np.ndarray
@@ -305,6 +328,14 @@ class NeuralScore:
         trained = stats.cache.trained
         return [trained[family] for family in raw], [trained[family] for family in scores]
 
+    def _margins(
+        self, values: Float[np.ndarray, "n d"], observed: Bool[np.ndarray, "n d"]
+    ) -> NormalScores:
+        """Normal scores of the columns that are not normal, if these are to count."""
+        if not self.normal_scores:
+            return no_scores(values)
+        return normal_scores(np.random.default_rng(self.seed), values, observed)
+
     def _plan(self) -> TrainingPlan:
         return training.TrainingPlan(
             width=self.width,
@@ -312,7 +343,7 @@ class NeuralScore:
             rough_steps=self.rough_steps,
             fine_steps=self.fine_steps,
             seed=self.seed,
-            least_unexplained=self.least_unexplained,
+            least_unexplained=self.least_unexplained if self.simpler_functions else -np.inf,
         )
 
     @property
@@ -337,15 +368,38 @@ def _by_scale(
     stats: NeuralStats, nodes: Int[np.ndarray, " m"], parents: ParentSets
 ) -> tuple[list[Family], list[Family]]:
     """Families of values as they are, and of normal scores; columns without any are the same."""
-    parents = np.asarray(parents, bool)
+    raw, scores = (
+        network_cache.families_of(place[nodes], _moved(stats, parents, place))
+        for place in _places(stats)
+    )
+    return raw, scores
 
-    def at(place: Int[np.ndarray, " d"]) -> list[Family]:
-        chosen = np.zeros((len(parents), stats.folds.values.shape[2]), dtype=bool)
-        chosen[:, place] = parents
-        return network_cache.families_of(place[nodes], chosen)
 
-    raw, scores = _places(stats)
-    return at(raw), at(scores)
+def _moved(
+    stats: NeuralStats, parents: ParentSets, place: Int[np.ndarray, " d"]
+) -> Bool[np.ndarray, "m c"]:
+    """Parents as columns of the folds."""
+    chosen = np.zeros((len(parents), stats.folds.values.shape[2]), dtype=bool)
+    chosen[:, place] = np.asarray(parents, bool)
+    return chosen
+
+
+def _constants(
+    stats: NeuralStats, nodes: Int[np.ndarray, " m"], parents: ParentSets
+) -> tuple[Float[np.ndarray, " m"], Float[np.ndarray, " m"]]:
+    """What every class and form of a family has in common, on each scale.
+
+    That is the density of the margin, and the odds of the prior under which equivalent lines have
+    equal evidence.
+    """
+    slope, prior = stats.margins.log_slope[nodes], stats.prior
+    if prior is None:
+        return np.zeros(len(nodes)), slope
+    raw, scores = (
+        wishart_prior.log_odds(prior, place[nodes], _moved(stats, parents, place))
+        for place in _places(stats)
+    )
+    return raw, scores + slope
 
 
 def _rivals(

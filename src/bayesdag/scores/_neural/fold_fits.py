@@ -104,7 +104,7 @@ def nothing_better(folds: Folds, family: Families, width: int) -> Scored:
     """The result where networks that a family has were not trained again."""
     num_folds, _, d = folds.values.shape
     none = np.full((1, len(NoiseForm)), -np.inf, np.float32)
-    zero, fits = np.float32(0), no_networks(num_folds, len(family.used), width)
+    zero, fits = np.zeros((), np.float32), no_networks(num_folds, len(family.used), width)
     return Scored(none, none, np.zeros(d, np.float32), zero, zero, fits)
 
 

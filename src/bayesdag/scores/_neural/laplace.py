@@ -45,11 +45,20 @@ class Predicted(NamedTuple):
     residual: Float[Array, "n form"]
 
 
-def fit(network: Network, rows: TrainingRows, used: Float[Array, " k"]) -> Fit:
+def fit(
+    network: Network,
+    rows: TrainingRows,
+    used: Float[Array, " k"],
+    scale: Float[Array, " k"] | None = None,
+) -> Fit:
     """Noise of the residuals, and what the rows leave open about the parameters.
 
     The scale is that of n - γ rows, γ being the number of parameters that the rows and not
     the prior determine.
+
+    Args:
+        scale: of a network without hidden units, the inputs that the scale of the noise may
+            depend on; all, unless told.
     """
     xp, seen = namespace(rows.target), functions.units(network, rows.inputs)
     residual = rows.target - functions.means_given(network, rows.inputs, seen)
@@ -71,6 +80,8 @@ def fit(network: Network, rows: TrainingRows, used: Float[Array, " k"]) -> Fit:
     shrinkage = xp.log(xp.diagonal(root)).sum() - 0.5 * xp.log(prior).sum()
     # What solves must wait for what solved before: see `lower_inverse`.
     features = functions.features(network, rows.inputs) + 0 * undetermined
+    if scale is not None:
+        features = features * xp.append(scale, xp.ones_like(scale[:1]))[None, :]
     noise = noise_forms.describe(features, residual, rows.weight, shapes)
     q = len(network.second)
     return Fit(

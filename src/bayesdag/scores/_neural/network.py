@@ -13,6 +13,8 @@ from bayesdag.model.array_namespace import Array, namespace
 from bayesdag.model.mechanisms import networks
 from bayesdag.scores._neural.linear_algebra import dot, with_added_diagonal
 
+INTERCEPT_PRECISION = 0.01  # next to none, for a standardised target
+
 
 class Network(NamedTuple):
     """Mean of a variable: second · [units, inputs, 1].
@@ -107,7 +109,7 @@ def prior_precision(network: Network, used: Float[Array, " k"]) -> Float[Array, 
     """
     (k, h), xp = network.first.shape, namespace(used)
     count = xp.maximum(used.sum(), 1.0)
-    sizes = ((k * h, count), (h, 1.0), (h, float(h)), (k, count), (1, 0.01))
+    sizes = ((k * h, count), (h, 1.0), (h, float(h)), (k, count), (1, INTERCEPT_PRECISION))
     return xp.concatenate([xp.full(num, size, used.dtype) for num, size in sizes])
 
 

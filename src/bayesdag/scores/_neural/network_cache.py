@@ -78,6 +78,14 @@ class TrainedFamily(NamedTuple):
             folds=networks.folds,
         )
 
+    def without_regressions(self) -> "TrainedFamily":
+        """The family if lines and sums of curves are no hypotheses."""
+        network = (np.arange(len(FunctionClass)) == FunctionClass.NETWORK)[:, None]
+        evidence, predicted = (
+            np.where(network, leaf, -np.inf) for leaf in (self.log_evidence, self.predicted)
+        )
+        return self._replace(log_evidence=evidence, predicted=predicted)
+
     @property
     def best_regression(self) -> float:
         """The evidence of the better of line and sum of curves."""
@@ -116,6 +124,7 @@ class NetworkCache:
 
     Attributes:
         recorder: where batches of trained families are recorded, and recalled from.
+        simpler_functions: whether lines and sums of curves count beside networks.
         trained: families.
         queue: families to train again with the next batch.
         consulted: families whose smaller sets were queued because of them, as they were then.
@@ -123,6 +132,7 @@ class NetworkCache:
     """
 
     recorder: Recorder
+    simpler_functions: bool = True
     trained: dict[Family, TrainedFamily] = field(default_factory=dict)
     queue: dict[Family, None] = field(default_factory=dict)
     consulted: dict[Family, TrainedFamily] = field(default_factory=dict)
@@ -204,7 +214,8 @@ class NetworkCache:
         every = self._recalled("regressions", crossfit.without_networks, folds, groups, plan)
         for (which, group), scored in zip(by_size, every, strict=True):
             for k, family in zip(which, _families_of(group, scored), strict=True):
-                self.trained[families[k]] = family
+                counts = self.simpler_functions
+                self.trained[families[k]] = family if counts else family.without_regressions()
 
     def _train_networks(
         self,

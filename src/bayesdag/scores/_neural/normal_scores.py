@@ -68,11 +68,9 @@ def normal_scores(
     observed: Bool[np.ndarray, "n d"],
 ) -> NormalScores:
     """Normal scores of the columns that are not normal; rows that were set say nothing of them."""
-    n, d = values.shape
-    highest = float(ndtri(1 - 0.5 / n))
-    grid = np.linspace(-highest, highest, NUM_KNOTS)
-    table = np.tile(grid, (d, 1))
-    log_slope, scores, warped = np.zeros(d), [], []
+    d, found = values.shape[1], no_scores(values)
+    grid, table, log_slope = found.grid, found.table, found.log_slope
+    scores, warped = [], []
     for j in range(d):
         own = values[observed[:, j], j]
         if len(np.unique(own)) < max(_LEAST_DISTINCT * len(own), 3):
@@ -86,8 +84,17 @@ def normal_scores(
             table[j] = _increasing(np.interp(grid, z[at], own[at]))
             log_slope[j] = gain - len(own) * np.log(unit)
             warped.append(j)
-    found = np.stack(scores, axis=1) if scores else np.zeros((n, 0))
-    return NormalScores(np.array(warped, dtype=int), found, log_slope, table, grid)
+    columns = np.stack(scores, axis=1) if scores else found.values
+    return found._replace(warped=np.array(warped, dtype=int), values=columns)
+
+
+def no_scores(values: Float[np.ndarray, "n d"]) -> NormalScores:
+    """All columns are left as they are."""
+    n, d = values.shape
+    highest = float(ndtri(1 - 0.5 / n))
+    grid = np.linspace(-highest, highest, NUM_KNOTS)
+    none = np.array([], dtype=int)
+    return NormalScores(none, np.zeros((n, 0)), np.zeros(d), np.tile(grid, (d, 1)), grid)
 
 
 def _ranks(values: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:

@@ -4,6 +4,7 @@ They are linear in their parameters, so that Laplace's approximation overlooks n
 to all rows is their evidence: no folds are needed, and the rows are predicted by leaving out one.
 """
 
+from math import log
 from typing import NamedTuple
 
 from jaxtyping import Float
@@ -12,11 +13,12 @@ from bayesdag.model.array_namespace import Array, namespace
 from bayesdag.runs.trees import map_leaves
 from bayesdag.scores._neural import fold_fits, folds, function_classes, laplace, unexplained
 from bayesdag.scores._neural import whitening as units
-from bayesdag.scores._neural.control_flow import stack
+from bayesdag.scores._neural.control_flow import choose, stack
 from bayesdag.scores._neural.fold_fits import FoldFits, HeldOut
 from bayesdag.scores._neural.folds import Families, Folds, Rows
 from bayesdag.scores._neural.linear_algebra import columns_first
 from bayesdag.scores._neural.noise_forms import NoiseForm
+from bayesdag.scores._neural.whitening import Whitening
 
 
 class Regressions(NamedTuple):
@@ -45,7 +47,8 @@ def regressions(rows_in_folds: Folds, family: Families) -> Regressions:
     table = columns_first(function_classes.basis(x, knots, used))
     by_class = function_classes.members_of_basis(used)
     # Lines are fitted to the inputs alone, which costs less.
-    lines, curves = (_regression((t, y, weight), m) for t, m in ((x, used), (table, by_class[1])))
+    lines = _regression((x, y, weight), used, units.whitening(x, y, weight, used), used)
+    curves = _curves((table, y, weight), knots, used)
     found = stack([lines._replace(fit=_filled_up(lines.fit, table.shape[1])), curves])
     evidence = found.fit.log_marginal
     predicted = (found.log_density * weight[None, :, None]).sum(axis=1)
@@ -64,11 +67,41 @@ def regressions(rows_in_folds: Folds, family: Families) -> Regressions:
     return Regressions(evidence, predicted, gain, left, map_leaves(lambda t: t[None], found.fit))
 
 
-def _regression(rows: Rows, members: Array) -> HeldOut:
-    """The regression of one class on a table of the inputs, with all rows."""
-    by = units.whitening(*rows, members)
+def _curves(rows: Rows, knots: Array, used: Array) -> HeldOut:
+    """The sum of curves whose smoothness suits the rows best, at the price of the choice."""
+    (x, y, weight), k, xp = rows, len(used), namespace(used)
+    members = function_classes.members_of_basis(used)[1]
+    count = xp.maximum(weight.sum(), 1.0)
+    centred = x[:, :k] - (weight @ x[:, :k])[None, :] / count
+    spread = xp.sqrt((weight @ centred**2) / count)
+    scale = function_classes.members_of_scale(used)
+    best = None
+    for smoothing in function_classes.SMOOTHING:
+        size = function_classes.sizes_of_curves(spread, knots, used, smoothing)
+        # What solves must wait for what solved before: see `linear_algebra.lower_inverse`.
+        waiting = y if best is None else y + 0 * best.fit.log_posterior
+        by = units.scaling(x, waiting, weight, members, size)
+        found = _regression((x, waiting, weight), members, by, scale)
+        if best is None:
+            best = found
+        else:
+            ahead = found.fit.log_marginal.max() > best.fit.log_marginal.max()
+            best = choose(ahead, found, best)
+    assert best is not None
+    number = log(len(function_classes.SMOOTHING))
+    return best._replace(fit=best.fit._replace(log_marginal=best.fit.log_marginal - number))
+
+
+def _regression(rows: Rows, members: Array, by: Whitening, scale: Array) -> HeldOut:
+    """The regression of one class on a table of the inputs, with all rows.
+
+    Args:
+        members: of the table.
+        by: units in which its weights have the prior of a network.
+        scale: what the scale of the noise may depend on.
+    """
     seen = units.whitened(by, *rows, members)
-    fit = laplace.fit(function_classes.regress(seen, members), seen, members)
+    fit = laplace.fit(function_classes.regress(seen, members), seen, members, scale)
     return fold_fits.left_out(by, fit, seen)
 
 

@@ -39,6 +39,16 @@ def whitening(x: Array, y: Array, weight: Array, used: Array) -> Whitening:
     return Whitening(mean, root, lower_inverse(root), centre, spread)
 
 
+def scaling(x: Array, y: Array, weight: Array, used: Array, size: Array) -> Whitening:
+    """Means of the rows that count, and given units, which leave inputs correlated."""
+    xp = namespace(x)
+    count = xp.maximum(weight.sum(), 1.0)
+    mean = used * (weight @ x) / count
+    centre = (weight * y).sum() / count
+    spread = xp.sqrt((weight * (y - centre) ** 2).sum() / count + 1e-12)
+    return Whitening(mean, diagonal_of(size), diagonal_of(1 / size), centre, spread)
+
+
 def whitened(by: Whitening, x: Array, y: Array, weight: Array, used: Array) -> TrainingRows:
     """The rows in the units a network sees."""
     centred = (x - by.mean[None, :]) * used[None, :]
