@@ -39,7 +39,7 @@ STAGES: tuple[tuple[Any, str, str], ...] = (
     (strategies.ExpensiveSearch, "_starts", "search with the surrogate"),
     (strategies, "batched_search", "search on the host"),
     (network_cache.NetworkCache, "train", "cache on the host"),
-    (crossfit, "regressions", "lines, sums of curves and their noise"),
+    (crossfit, "without_networks", "lines, sums of curves and their noise"),
     (pipeline, "_tables", "tables on the host"),
     (pipeline, "outside", "what tables leave out"),
     (loop, "run", "chains"),

@@ -73,7 +73,8 @@ ACCURACY = {
     "calibration error": "unsure calibration",
     "edges": "expected_num_edges .1f",
 }
-COST = {"s": "seconds .1f", "CPU s": "cpu .1f", "GB": "memory_gb .2f"}
+# No memory: the most that a process has held is that of a fit only where it makes no other.
+COST = {"s": "seconds .1f", "CPU s": "cpu .1f"}
 
 
 def fits(methods: Mapping[str, str | Method], **options: Any) -> dict[str, Runner]:

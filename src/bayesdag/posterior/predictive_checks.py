@@ -8,7 +8,7 @@ noise are of the wrong kind, an edge is missing or reversed, or a cause is hidde
 
 import weakref
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -76,7 +76,7 @@ class _Last(NamedTuple):
     drawn: list[Callable[[], object]]
     found: Check
 
-    def is_of(self, drawn: list[object]) -> bool:
+    def is_of(self, drawn: Sequence[object]) -> bool:
         """Whether these are the arrays that were checked."""
         same = (known() is leaf for known, leaf in zip(self.drawn, drawn, strict=False))
         return len(drawn) == len(self.drawn) and all(same)

@@ -87,7 +87,8 @@ def _in_pieces(
     no process waits long for the last of them.
     """
     total = sum(len(group.node) for group, *_ in batches)
-    tasks, owner = [], []
+    tasks: list[tuple[Any, ...]] = []
+    owner: list[int] = []
     for which in reversed(range(len(batches))):
         num, size = len(batches[which][0].node), _at_once(folds, batches[which][0], total)
         for start in range(0, num, size):
