@@ -392,6 +392,26 @@ def test_evidence_of_many_rows_is_coarsened():
     np.testing.assert_allclose(careful.log_evidence(stats_, 3, sets("ab", "a")), plain / 4)
 
 
+def test_of_a_long_table_some_rows_drawn_at_random_are_learned_from():
+    rng = np.random.default_rng(0)
+    values = np.column_stack([rng.normal(size=(3000, 3)), rng.random(3000) < 0.5])
+    frugal = dataclasses.replace(SCORE, most_rows=1000)
+    stats_ = frugal.prepare(dataset(values))
+    assert (stats_.num_rows, stats_.num_given) == (1000, 3000)
+    assert "from 1000 of the 3000 rows" in frugal.notes(stats_)[0]
+    assert frugal.log_evidence(stats_, 0, sets(""))[0] > -1500 * frugal.power(stats_)
+    again = frugal.prepare(dataset(values))
+    np.testing.assert_array_equal(stats_.folds.values, again.folds.values)
+    assert not SCORE.notes(SCORE.prepare(dataset(values)))
+
+
+def test_rows_are_not_spared_where_a_column_would_be_constant():
+    values = np.random.default_rng(0).normal(size=(3000, 3))
+    rare = (np.arange(3000) == 7).astype(float)
+    stats_ = dataclasses.replace(SCORE, most_rows=1000).prepare(dataset(np.c_[values, rare]))
+    assert stats_.num_rows == 3000
+
+
 def test_residuals_say_which_variable_could_add_most():
     stats_ = SCORE.prepare(dataset(kinked_rows()))
     gain = SCORE.approximate_gain(stats_, np.array([3, 3]), sets("b", "a"))
@@ -504,6 +524,8 @@ def test_settings_that_make_no_sense_are_refused():
         NeuralScore(num_folds=1)
     with pytest.raises(InputError, match="trusted_rows is 0"):
         NeuralScore(trusted_rows=0.0)
+    with pytest.raises(InputError, match="most_rows is 10"):
+        NeuralScore(most_rows=10)
 
 
 def test_noise_hypotheses_learn_from_the_same_networks_and_differ_in_the_noise_only():

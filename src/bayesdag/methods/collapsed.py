@@ -156,7 +156,7 @@ class Collapsed:
             return Duration(seconds, ("fewer columns", "preset 'quick'"))
         faster = ("fewer columns", "linear functions (method 'collapsed')")
         if on_cpu():
-            rows = (num_rows / _TYPICAL_ROWS) ** _GROWTH_BY_ROWS
+            rows = (self._rows_that_count(num_rows) / _TYPICAL_ROWS) ** _GROWTH_BY_ROWS
             seconds = quick * _NEURAL_SECONDS_AT_TEN * rows * (num_variables / 10) ** _NEURAL_GROWTH
             return Duration(seconds, (*faster, "preset 'quick'", "a GPU"))
         seconds = (
@@ -185,6 +185,10 @@ class Collapsed:
         coarsened = self._coarsened(key, given, parts, whole, recorder)
         return self._hedged(key, *(coarsened or (given, parts, whole)), recorder)
 
+    def _rows_that_count(self, num_rows: int) -> int:
+        """Rows of which the score computes its evidence."""
+        return min(num_rows, getattr(self.score, "most_rows", num_rows))
+
     def _coarsened(
         self,
         key: Key,
@@ -206,7 +210,9 @@ class Collapsed:
                 key, self.score, given.stats, self._posterior(given.data, drawn), given.data
             )
 
-        found = coarsening.coarsened(whole.check(given.data), given.data, draw, check)
+        first = whole.check(given.data)
+        first = replace(first, num_rows=self._rows_that_count(first.num_rows))
+        found = coarsening.coarsened(first, given.data, draw, check)
         if found is None:
             return None
         again, power, reason = found

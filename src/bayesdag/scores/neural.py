@@ -72,6 +72,9 @@ else:
     Family = tuple[int, int]
 
 
+_FEWEST_OF_MANY = 1000  # rows that a longer table is represented by, at least
+
+
 @dataclass(frozen=True, eq=False)
 class NeuralStats:
     """The rows in folds, and the cache of the fit that looks at them.
@@ -84,6 +87,7 @@ class NeuralStats:
             of the folds; None: every class has its own.
         moments: of curves of the variables, for the surrogate.
         num_rows: number of the rows.
+        num_given: how many rows the table has.
         cache: families that this fit has trained; it grows.
     """
 
@@ -92,6 +96,7 @@ class NeuralStats:
     prior: WishartPrior | None
     moments: Moments
     num_rows: int
+    num_given: int
     cache: NetworkCache
 
 
@@ -126,6 +131,9 @@ class NeuralScore:
         trusted_rows: rows after which the imperfection of the networks, not chance, decides
             what is left: the evidence of N rows is raised to the power
             trusted_rows / (trusted_rows + N). Infinite: it is taken at its word.
+        most_rows: of a longer table so many rows, drawn at random, are learned from. All of
+            them would take longer and count little more: what is weighed against a superfluous
+            parent grows with the logarithm of N, and is raised to the same power.
         least_unexplained: nats that lines and sums of curves must leave to random hidden units,
             or a family counts with them alone and no network is trained for it; -inf trains all.
         seed: of folds and starts.
@@ -143,6 +151,7 @@ class NeuralScore:
     normal_scores: bool = True
     equivalent_lines: bool = True
     trusted_rows: float = 8000.0
+    most_rows: int = 10_000
     least_unexplained: float = 1.0
     seed: int = 0
 
@@ -154,6 +163,8 @@ class NeuralScore:
             raise InputError(f"num_folds is {self.num_folds}; it must be 2 or more, or 0")
         if not self.trusted_rows > 0:
             raise InputError(f"trusted_rows is {self.trusted_rows:g}; it must be above 0")
+        if self.most_rows < _FEWEST_OF_MANY:
+            raise InputError(f"most_rows is {self.most_rows}; it must be {_FEWEST_OF_MANY} or more")
 
     def noise_hypotheses(self) -> "tuple[NeuralScore, ...]":
         """This score under every assumption on the noise that is averaged over.
@@ -184,7 +195,8 @@ class NeuralScore:
         Args:
             recorder: where trained networks are recorded, and recalled from.
         """
-        rng = np.random.default_rng(self.seed)
+        rng, num_given = np.random.default_rng(self.seed), data.num_rows
+        data = _at_most(self.most_rows, data, self.seed)
         scaled, observed = np.asarray(data.scaled), np.asarray(data.observed)
         margins = self._margins(scaled, observed)
         values = np.concatenate([scaled, margins.values], axis=1)
@@ -193,7 +205,17 @@ class NeuralScore:
         cache = network_cache.NetworkCache(recorder_of(recorder), self.simpler_functions)
         moments = AdditiveSurrogate().prepare(data)
         prior = wishart_prior.wishart_prior(values, chosen) if self.equivalent_lines else None
-        return NeuralStats(folds, margins, prior, moments, data.num_rows, cache)
+        return NeuralStats(folds, margins, prior, moments, data.num_rows, num_given, cache)
+
+    def notes(self, stats: NeuralStats) -> list[str]:
+        """What of the data decided how they are modelled, in words."""
+        if stats.num_rows == stats.num_given:
+            return []
+        return [
+            f"functions are learned from {stats.num_rows} of the {stats.num_given} rows, drawn at "
+            "random: networks come close to a function but not arbitrarily so, and more rows "
+            "would be trusted little more (most_rows)"
+        ]
 
     def log_evidence(
         self, stats: NeuralStats, node: int, parents: ParentSets
@@ -382,6 +404,14 @@ def _moved(
     chosen = np.zeros((len(parents), stats.folds.values.shape[2]), dtype=bool)
     chosen[:, place] = np.asarray(parents, bool)
     return chosen
+
+
+def _at_most(most: int, data: Dataset, seed: int) -> Dataset:
+    """Rows drawn at random from a longer table; all, where a column would be constant."""
+    if data.num_rows <= most:
+        return data
+    fewer = data.with_rows(np.random.default_rng(seed).permutation(data.num_rows)[:most])
+    return fewer if np.all(np.ptp(fewer.values, axis=0) > 0) else data
 
 
 def _constants(
