@@ -92,6 +92,11 @@ def total(sent, factor):
     return float(processes.received(sent).sum() * factor), os.getpid()
 
 
+def _is_kept(sent):
+    assert isinstance(sent, processes.Kept)
+    return os.path.exists(sent.path)
+
+
 def test_what_was_sent_once_is_found_by_every_task_and_removed_in_the_end(two):
     sending = processes._Sending()
     rows, other = np.arange(1000.0), np.ones(3)
@@ -104,10 +109,10 @@ def test_what_was_sent_once_is_found_by_every_task_and_removed_in_the_end(two):
         assert again == sent != another
         # Nothing that a task may need is removed, however many values there are.
         with sending(np.zeros(2)) as third:
-            assert all(os.path.exists(one.path) for one in (again, another, third))
+            assert all(_is_kept(one) for one in (again, another, third))
     assert len(sending._kept) == processes._MOST_KEPT
     sending.forget_all()
-    assert not any(os.path.exists(one.path) for one in (sent, another, third))
+    assert not any(_is_kept(one) for one in (sent, another, third))
 
 
 def test_a_value_that_cannot_be_written_travels_with_every_task(two, monkeypatch):

@@ -17,6 +17,7 @@ from bayesdag.scores._neural.function_classes import (
     members_of_basis,
     members_of_scale,
     regress,
+    regress_in_best_units,
     sizes_of_curves,
 )
 from bayesdag.scores._neural.network import TrainingRows
@@ -92,6 +93,25 @@ def test_columns_that_determine_one_another_leave_every_regression_finite():
     rows = TrainingRows(np.asfortranarray(inputs * 1e3), a + nearly, np.ones_like(a))
     network = regress(rows, np.ones(4, np.float32))
     assert np.isfinite(network.second).all()
+
+
+@pytest.mark.parametrize(("mean", "chosen"), [(lambda a: a, 0), (lambda a: np.sin(2.5 * a), 1)])
+def test_units_are_chosen_that_suit_the_rows_and_the_regression_is_the_one_in_them(mean, chosen):
+    """In small units of its bends a curve may be wavy, and pays where it is not."""
+    rng = np.random.default_rng(5)
+    a, noise = rng.normal(size=(2, 1000)).astype(np.float32)
+    noise[:20] *= 5  # outliers do not decide
+    knots, used = np.quantile(a, KNOTS)[None, :].astype(np.float32), np.ones(1, np.float32)
+    inputs, members = basis(a[:, None], knots, used), members_of_basis(used)[1]
+    inputs -= inputs.mean(axis=0)
+    factors = np.stack([np.ones(8), np.repeat([1.0, 0.1], [1, 7])]).astype(np.float32)
+    rows = TrainingRows(inputs, mean(a) + 0.3 * noise, np.ones_like(a))
+    found, best = regress_in_best_units(rows, members, factors)
+    assert best == chosen
+    own = rows._replace(inputs=inputs / factors[best])
+    expected = regress(own, members)
+    apart = own.inputs @ (found.second - expected.second)[:-1]
+    assert np.std(apart) < 0.02  # of noise of 0.3
 
 
 def test_a_line_uses_the_inputs_and_a_sum_of_curves_their_kinks_too():

@@ -115,7 +115,8 @@ def reasons_of(x: Float[np.ndarray, "n d"], u: Float[np.ndarray, "s n d"]) -> Re
     columns: list[np.ndarray] = list(x.T)
     by_value = [np.searchsorted(np.quantile(column, inner), column) for column in columns]
     same = np.broadcast_to(np.stack(by_value, axis=1).astype(np.int8), u.shape)
-    by_residual = _uniform_ranks(u, np.arange(u.shape[1])) * NUM_GROUPS
+    every_row = np.arange(int(u.shape[1]))
+    by_residual = _uniform_ranks(u, every_row) * NUM_GROUPS
     groups = np.concatenate([same, by_residual.astype(np.int8)], axis=2)
     return Reasons(groups, TREND.astype(np.float32)[groups])
 

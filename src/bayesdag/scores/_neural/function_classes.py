@@ -13,17 +13,22 @@ the number of their knots. How wavy they are, one of two amounts, the rows decid
 """
 
 from enum import IntEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from bayesdag.model.array_namespace import Array, namespace
 from bayesdag.model.mechanisms.networks import kinks
 from bayesdag.scores._neural import network as functions
 from bayesdag.scores._neural import noise_shape
 from bayesdag.scores._neural.control_flow import repeat
-from bayesdag.scores._neural.linear_algebra import diagonal_of, dot, solve
+from bayesdag.scores._neural.linear_algebra import (
+    cholesky,
+    dot,
+    solve,
+    with_added_diagonal,
+)
 from bayesdag.scores._neural.network import Network, TrainingRows
 
 # Quantiles of a variable at which its curve may bend, and at which the scale of the noise may.
@@ -100,30 +105,117 @@ def sizes_of_curves(
     return xp.where(members_of_basis(used)[1] > 0, sizes, 1.0)
 
 
+class _Equations(NamedTuple):
+    """Of weighted least squares, without a prior: they serve any."""
+
+    matrix: Float[Array, "q q"]
+    vector: Float[Array, " q"]
+
+
 def regress(rows: TrainingRows, used: Float[Array, " q"]) -> Network:
     """Ridge regression of the target on whitened inputs; its last steps weigh the rows."""
-    q, xp, dtype = rows.inputs.shape[1], namespace(rows.inputs), rows.inputs.dtype
-    network = Network(*(xp.zeros(shape, dtype) for shape in ((q, 0), (0,), (q + 1,))))
+    network = _nothing(rows)
     precision = functions.prior_precision(network, used)
     read = functions.features(network, rows.inputs)
-    count = xp.maximum(rows.weight.sum(), 1.0)
+    second = _plain(read, rows, precision)
+    return network._replace(second=_robust(read, rows, precision, second, _ROBUST_STEPS))
 
-    def solved(second: Array, residual: Array, weight: Array) -> Array:
-        mean_square = (rows.weight * residual**2).sum() / count
-        prior = xp.maximum(mean_square, _LEAST_VARIANCE) * precision
-        matrix = dot((read * weight[:, None]).T, read) + diagonal_of(prior)
-        better = solve(matrix, dot(read.T, weight * rows.target))
-        # Where columns nearly determine one another, rounding may leave no solution.
-        return xp.where(xp.isfinite(better).all(), better, second)
 
-    def robust(second: Array, _: Any) -> Array:
-        residual = rows.target - dot(read, second)
-        shape = noise_shape.fit_symmetric(residual, rows.weight)
-        weight = rows.weight * noise_shape.tail_weights(residual, shape)
-        return solved(second, residual, weight)
+def regress_in_best_units(
+    rows: TrainingRows, used: Float[Array, " q"], factors: Float[Array, "o q"]
+) -> tuple[Network, Int[Array, ""]]:
+    """The same in the units that have the most evidence, and which of them these are.
 
-    second = network.second
+    The first weighted step chooses, by the evidence of the weighted rows under Gaussian noise: all
+    units share its sums over the rows, and the steps before it.
+
+    Args:
+        factors: of the units of the inputs, for every choice of them.
+    """
+    network = _nothing(rows)
+    xp, precision = namespace(rows.inputs), functions.prior_precision(network, used)
+    read = functions.features(network, rows.inputs)
+    start = _plain(read, rows, precision)
+    factors = xp.concatenate([factors, xp.ones_like(factors[:, :1])], axis=1)
+    second, best = _chosen(read, rows, precision[None, :] * factors**2, start)
+    factor = factors[best]
+    second = _robust(read, rows, precision * factor**2, second, _ROBUST_STEPS - 1)
+    return network._replace(second=second * factor), best
+
+
+def _nothing(rows: TrainingRows) -> Network:
+    q, xp, dtype = rows.inputs.shape[1], namespace(rows.inputs), rows.inputs.dtype
+    return Network(*(xp.zeros(shape, dtype) for shape in ((q, 0), (0,), (q + 1,))))
+
+
+def _plain(read: Array, rows: TrainingRows, precision: Array) -> Float[Array, " q"]:
+    """Weights of a regression that knows no outliers."""
+    equations = _equations(read, rows.target, rows.weight)
+    second = namespace(read).zeros_like(precision)
     for _ in range(_PLAIN_STEPS):
-        second = solved(second, rows.target - dot(read, second), rows.weight)
-    second = repeat(read, _ROBUST_STEPS, robust, second)
-    return network._replace(second=second)
+        prior = _mean_square(rows, rows.target - dot(read, second)) * precision
+        second = _solved(equations, prior, second)
+    return second
+
+
+def _robust(
+    read: Array, rows: TrainingRows, precision: Array, start: Array, num_steps: int
+) -> Float[Array, " q"]:
+    """Weights of a regression that weighs the rows by the tails of what it leaves."""
+
+    def step(second: Array, _: Any) -> Array:
+        residual = rows.target - dot(read, second)
+        weight, _ = _weights(rows, residual)
+        equations = _equations(read, rows.target, weight)
+        return _solved(equations, _mean_square(rows, residual) * precision, second)
+
+    return repeat(read, num_steps, step, start)
+
+
+def _chosen(
+    read: Array, rows: TrainingRows, precisions: Float[Array, "o q"], start: Array
+) -> tuple[Float[Array, " q"], Int[Array, ""]]:
+    """One weighted step under each prior: the weights of most evidence, and whose they are."""
+    xp, count = namespace(read), namespace(read).maximum(rows.weight.sum(), 1.0)
+    weight, scale = _weights(rows, rows.target - dot(read, start))
+    equations = _equations(read, rows.target, weight)
+    options: list[Array] = []
+    evidence: list[Array] = []
+    for precision in precisions:
+        # What solves must wait for what solved before: see `linear_algebra.lower_inverse`.
+        prior = scale**2 * precision if not options else scale**2 * precision + 0 * options[-1]
+        second = _solved(equations, prior, start)
+        root = cholesky(with_added_diagonal(equations.matrix, prior + 0 * second))
+        squares = (weight * (rows.target - dot(read, second)) ** 2).sum()
+        squares = squares + (prior * second**2).sum()
+        volume = xp.log(xp.diagonal(root)).sum() - 0.5 * xp.log(prior).sum()
+        options.append(second)
+        evidence.append(-0.5 * count * xp.log(squares) - volume)
+    found = xp.stack(evidence)
+    best = xp.argmax(xp.where(xp.isfinite(found), found, -xp.inf))
+    return xp.stack(options)[best], best
+
+
+def _weights(rows: TrainingRows, residual: Array) -> tuple[Float[Array, " n"], Float[Array, ""]]:
+    """Of the rows by the tails of the residuals, and the scale of these."""
+    shape = noise_shape.fit_symmetric(residual, rows.weight)
+    return rows.weight * noise_shape.tail_weights(residual, shape), shape.scale
+
+
+def _equations(read: Array, target: Array, weight: Array) -> _Equations:
+    own = namespace(weight).sqrt(weight)
+    table = read * own[:, None]
+    return _Equations(dot(table.T, table), dot(table.T, own * target))
+
+
+def _solved(equations: _Equations, prior: Array, otherwise: Array) -> Float[Array, " q"]:
+    xp = namespace(prior)
+    better = solve(with_added_diagonal(equations.matrix, prior), equations.vector)
+    # Where columns nearly determine one another, rounding may leave no solution.
+    return xp.where(xp.isfinite(better).all(), better, otherwise)
+
+
+def _mean_square(rows: TrainingRows, residual: Array) -> Float[Array, ""]:
+    xp = namespace(residual)
+    count = xp.maximum(rows.weight.sum(), 1.0)
+    return xp.maximum((rows.weight * residual**2).sum() / count, _LEAST_VARIANCE)

@@ -13,12 +13,11 @@ from bayesdag.model.array_namespace import Array, namespace
 from bayesdag.runs.trees import map_leaves
 from bayesdag.scores._neural import fold_fits, folds, function_classes, laplace, unexplained
 from bayesdag.scores._neural import whitening as units
-from bayesdag.scores._neural.control_flow import choose, stack
+from bayesdag.scores._neural.control_flow import stack
 from bayesdag.scores._neural.fold_fits import FoldFits, HeldOut
 from bayesdag.scores._neural.folds import Families, Folds, Rows
-from bayesdag.scores._neural.linear_algebra import columns_first
+from bayesdag.scores._neural.linear_algebra import columns_first, diagonal_of
 from bayesdag.scores._neural.noise_forms import NoiseForm
-from bayesdag.scores._neural.whitening import Whitening
 
 
 class Regressions(NamedTuple):
@@ -47,7 +46,7 @@ def regressions(rows_in_folds: Folds, family: Families) -> Regressions:
     table = columns_first(function_classes.basis(x, knots, used))
     by_class = function_classes.members_of_basis(used)
     # Lines are fitted to the inputs alone, which costs less.
-    lines = _regression((x, y, weight), used, units.whitening(x, y, weight, used), used)
+    lines = _lines((x, y, weight), used)
     curves = _curves((table, y, weight), knots, used)
     found = stack([lines._replace(fit=_filled_up(lines.fit, table.shape[1])), curves])
     evidence = found.fit.log_marginal
@@ -67,42 +66,38 @@ def regressions(rows_in_folds: Folds, family: Families) -> Regressions:
     return Regressions(evidence, predicted, gain, left, map_leaves(lambda t: t[None], found.fit))
 
 
+def _lines(rows: Rows, used: Array) -> HeldOut:
+    """The line through all rows."""
+    by = units.whitening(*rows, used)
+    seen = units.whitened(by, *rows, used)
+    fit = laplace.fit(function_classes.regress(seen, used), seen, used)
+    return fold_fits.left_out(by, fit, seen)
+
+
 def _curves(rows: Rows, knots: Array, used: Array) -> HeldOut:
-    """The sum of curves whose smoothness suits the rows best, at the price of the choice."""
+    """The sum of curves whose smoothness suits the rows best, at the price of the choice.
+
+    The choice comes before the noise is described, which costs more.
+    """
     (x, y, weight), k, xp = rows, len(used), namespace(used)
     members = function_classes.members_of_basis(used)[1]
     count = xp.maximum(weight.sum(), 1.0)
     centred = x[:, :k] - (weight @ x[:, :k])[None, :] / count
     spread = xp.sqrt((weight @ centred**2) / count)
-    scale = function_classes.members_of_scale(used)
-    best = None
-    for smoothing in function_classes.SMOOTHING:
-        size = function_classes.sizes_of_curves(spread, knots, used, smoothing)
-        # What solves must wait for what solved before: see `linear_algebra.lower_inverse`.
-        waiting = y if best is None else y + 0 * best.fit.log_posterior
-        by = units.scaling(x, waiting, weight, members, size)
-        found = _regression((x, waiting, weight), members, by, scale)
-        if best is None:
-            best = found
-        else:
-            ahead = found.fit.log_marginal.max() > best.fit.log_marginal.max()
-            best = choose(ahead, found, best)
-    assert best is not None
-    number = log(len(function_classes.SMOOTHING))
-    return best._replace(fit=best.fit._replace(log_marginal=best.fit.log_marginal - number))
-
-
-def _regression(rows: Rows, members: Array, by: Whitening, scale: Array) -> HeldOut:
-    """The regression of one class on a table of the inputs, with all rows.
-
-    Args:
-        members: of the table.
-        by: units in which its weights have the prior of a network.
-        scale: what the scale of the noise may depend on.
-    """
-    seen = units.whitened(by, *rows, members)
-    fit = laplace.fit(function_classes.regress(seen, members), seen, members, scale)
-    return fold_fits.left_out(by, fit, seen)
+    smoothing = function_classes.SMOOTHING
+    sizes = xp.stack(
+        [function_classes.sizes_of_curves(spread, knots, used, amount) for amount in smoothing]
+    )
+    by = units.scaling(x, y, weight, members, sizes[0])
+    seen = units.scaled(by, x, y, weight, members)
+    factors = sizes / sizes[:1]
+    network, best = function_classes.regress_in_best_units(seen, members, factors)
+    seen = seen._replace(inputs=seen.inputs / factors[best][None, :])
+    by = by._replace(root=diagonal_of(sizes[best]), inverse=diagonal_of(1 / sizes[best]))
+    fit = laplace.fit(network, seen, members, function_classes.members_of_scale(used))
+    found = fold_fits.left_out(by, fit, seen)
+    log_marginal = found.fit.log_marginal - log(len(smoothing))
+    return found._replace(fit=found.fit._replace(log_marginal=log_marginal))
 
 
 def _filled_up(fits: FoldFits, q: int) -> FoldFits:

@@ -55,6 +55,13 @@ def whitened(by: Whitening, x: Array, y: Array, weight: Array, used: Array) -> T
     return TrainingRows(dot(centred, by.inverse.T), (y - by.centre) / by.spread, weight)
 
 
+def scaled(by: Whitening, x: Array, y: Array, weight: Array, used: Array) -> TrainingRows:
+    """The same where units leave the inputs correlated: nothing has to be multiplied out."""
+    per_unit = used * namespace(x).diagonal(by.inverse)
+    inputs = (x - by.mean[None, :]) * per_unit[None, :]
+    return TrainingRows(inputs, (y - by.centre) / by.spread, weight)
+
+
 def whitened_inputs(x: Array, weight: Array, used: Array) -> Float[Array, "n k"]:
     """The inputs alone, in the units a network sees."""
     by = whitening(x, 0 * weight, weight, used)
