@@ -10,10 +10,24 @@ import pandas as pd
 
 from bayesdag.data import Dataset, Scaling, read
 from bayesdag.datasets import Benchmark
+from bayesdag.datasets.synthetic import Synthetic
 from bayesdag.errors import InputError
 
 ANCHORS = "BAYESDAG_ANCHORS"
 _GAPS = 4242  # beside the seed: not the numbers that made the rows
+
+
+def five_linear(graph: str) -> Synthetic:
+    """The paper's linear data: five variables, five edges, in expectation of random graphs."""
+    return Synthetic(
+        num_variables=5,
+        graph=graph,
+        edges_per_node=1,
+        expected=graph == "er",
+        mechanism="linear",
+        num_train=500,
+        num_test=100,
+    )
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from bayesdag.bench.columns import PATIENCE, PUBLISHED, fits, trivial
+from bayesdag.bench.datasets import five_linear
 from bayesdag.bench.suite import FIGURES, Part, Size, Suite, Table, trials
 from bayesdag.datasets.synthetic import Synthetic
 from bayesdag.methods.bayesdag import BayesDAG
@@ -14,14 +15,7 @@ NONLINEAR, LINEAR_FIVE = "nonlinear, d = 30", "linear, d = 5"
 PRESETS = {NONLINEAR: "paper-er30", LINEAR_FIVE: "paper-linear-er5"}
 DATA = {
     NONLINEAR: Synthetic(num_variables=30, num_train=5000, num_test=1000),
-    LINEAR_FIVE: Synthetic(
-        num_variables=5,
-        edges_per_node=1,
-        expected=True,
-        mechanism="linear",
-        num_train=500,
-        num_test=100,
-    ),
+    LINEAR_FIVE: five_linear("er"),
 }
 NUM_SETS = {"quick": {LINEAR_FIVE: 1}, "paper": {LINEAR_FIVE: 10, NONLINEAR: 5}}
 STARTS = (1e-5, 0.01, 0.1, 1.0, 10.0)

@@ -1,9 +1,9 @@
 """The paper's linear comparison: five variables, beside the exact posterior."""
 
 from bayesdag.bench.columns import LINEAR, PATIENCE, rivals
+from bayesdag.bench.datasets import five_linear
 from bayesdag.bench.fits import with_baselines
 from bayesdag.bench.suite import FIGURES, Part, Size, Suite, Table, trials
-from bayesdag.datasets.synthetic import Synthetic
 from bayesdag.methods.bayesdag import BayesDAG
 from bayesdag.methods.bcd import BCD
 from bayesdag.methods.bootstrap_ges import BootstrapGES
@@ -51,17 +51,8 @@ def build(size: Size) -> Suite:
 
 
 def _parts(size: Size, graph: str) -> list[Part]:
-    made = Synthetic(
-        num_variables=5,
-        graph=graph,
-        edges_per_node=1,
-        expected=graph == "er",
-        mechanism="linear",
-        num_train=500,
-        num_test=100,
-    )
     seeds = range(FIGURES, FIGURES + NUM_SETS[size])
-    sets = tuple(trials({"graph": graph.upper()}, made, seeds))
+    sets = tuple(trials({"graph": graph.upper()}, five_linear(graph), seeds))
     ours = with_baselines(_methods(size, graph), REFERENCES, score_truth=False)
     return [
         Part(f"{graph}5", sets, ours, PATIENCE, interleaved=True),

@@ -5,6 +5,7 @@ from itertools import product
 from typing import Any
 
 from bayesdag.bench.columns import ACCURACY, HOURS, LINEAR, NEURAL, PUBLISHED, fits, trivial
+from bayesdag.bench.datasets import five_linear
 from bayesdag.bench.suite import FIGURES, Part, Runner, Size, Suite, Table, trials
 from bayesdag.bench.tuning import TunedFit
 from bayesdag.datasets.synthetic import Synthetic
@@ -48,15 +49,7 @@ def build(size: Size) -> Suite:
 def _made(graph: str, d: int) -> Synthetic:
     if d > 5:
         return Synthetic(num_variables=d, graph=graph, num_train=5000, num_test=100)
-    return Synthetic(
-        num_variables=d,
-        graph=graph,
-        edges_per_node=1,
-        expected=graph == "er",
-        mechanism="linear",
-        num_train=500,
-        num_test=100,
-    )
+    return five_linear(graph)
 
 
 def _sets(size: Size, graph: str, d: int) -> tuple:

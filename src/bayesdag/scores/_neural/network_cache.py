@@ -214,8 +214,9 @@ class NetworkCache:
         every = self._recalled("regressions", crossfit.without_networks, folds, groups, plan)
         for (which, group), scored in zip(by_size, every, strict=True):
             for k, family in zip(which, _families_of(group, scored), strict=True):
-                counts = self.simpler_functions
-                self.trained[families[k]] = family if counts else family.without_regressions()
+                if not self.simpler_functions:
+                    family = family.without_regressions()
+                self.trained[families[k]] = family
 
     def _train_networks(
         self,

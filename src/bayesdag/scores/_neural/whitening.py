@@ -28,24 +28,25 @@ class Whitening(NamedTuple):
 
 def whitening(x: Array, y: Array, weight: Array, used: Array) -> Whitening:
     """Means and covariance of the rows that count; unused inputs stay zero."""
-    xp = namespace(x)
-    count = xp.maximum(weight.sum(), 1.0)
-    mean = used * (weight @ x) / count
+    count, mean, centre, spread = _moments(x, y, weight, used)
     centred = (x - mean[None, :]) * used[None, :]
     covariance = dot((centred * weight[:, None]).T, centred) / count
     root = cholesky(covariance + diagonal_of(1 - used + JITTER))
-    centre = (weight * y).sum() / count
-    spread = xp.sqrt((weight * (y - centre) ** 2).sum() / count + 1e-12)
     return Whitening(mean, root, lower_inverse(root), centre, spread)
+
+
+def _moments(x: Array, y: Array, weight: Array, used: Array) -> tuple[Array, Array, Array, Array]:
+    """Number of rows that count, means of the inputs, and mean and deviation of the target."""
+    xp = namespace(x)
+    count = xp.maximum(weight.sum(), 1.0)
+    mean = used * (weight @ x) / count
+    centre = (weight * y).sum() / count
+    return count, mean, centre, xp.sqrt((weight * (y - centre) ** 2).sum() / count + 1e-12)
 
 
 def scaling(x: Array, y: Array, weight: Array, used: Array, size: Array) -> Whitening:
     """Means of the rows that count, and given units, which leave inputs correlated."""
-    xp = namespace(x)
-    count = xp.maximum(weight.sum(), 1.0)
-    mean = used * (weight @ x) / count
-    centre = (weight * y).sum() / count
-    spread = xp.sqrt((weight * (y - centre) ** 2).sum() / count + 1e-12)
+    _, mean, centre, spread = _moments(x, y, weight, used)
     return Whitening(mean, diagonal_of(size), diagonal_of(1 / size), centre, spread)
 
 
