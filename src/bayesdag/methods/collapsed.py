@@ -490,7 +490,7 @@ Collapsed.PRESETS = {
     # For a first look, and for tests: few and short chains.
     "quick": Collapsed(num_chains=2, num_warmup=30, num_ladders=8, num_starts=2),
     # For nonlinear functions: learned, and expensive to score, so the tables are small.
-    "neural": Collapsed(score=NeuralScore(), num_starts=2, max_candidates=6, max_rounds=5),
+    "neural": Collapsed(score=NeuralScore(), num_starts=2, max_candidates=5, max_rounds=5),
     # For nonlinear functions of many variables: sums of curves, in closed form.
     "additive": Collapsed(score=Additive(), num_starts=6, max_candidates=10),
 }

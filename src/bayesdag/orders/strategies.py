@@ -161,6 +161,9 @@ class ExpensiveSearch:
 
     One search cannot tell that it has failed, and chains around its result do not either. The
     second costs little, because families that the first has trained are not trained again.
+    Of long tables both look at some of the rows: most sets that a search visits are far from
+    any that counts. All rows decide afterwards, in the tables and in the chains over them, which
+    are widened by what the search has missed.
     """
 
     scores: BatchedScores
@@ -173,9 +176,11 @@ class ExpensiveSearch:
         """Results of the two searches."""
         rough, other = self._starts(rng, prior, num_searches)
         parents = self._parents(prior, rough)
+        if (fewer := self.scores.with_fewer_rows()) is not None:
+            parents = parents.continued_on(fewer)
         found = [batched_search(parents, order) for order in (rough.order, other)]
         # Training for the second may have changed scores of the first.
-        return _along(parents, found)
+        return _along(parents if fewer is None else parents.continued_on(self.scores), found)
 
     def revisit(self, prior: Components, known: Sequence[Found]) -> Searched:
         """The graphs along known orders, unsearched."""
