@@ -292,9 +292,11 @@ def test_processes_share_the_memory_of_an_accelerator(monkeypatch):
     task = Task(Store(Path("x")), suite("answer").parts[0], "fragile", Fragile(networks=True), [])
     assert Processes(1).place(task).environment() == {}
     monkeypatch.setattr(os, "cpu_count", lambda: 16)
-    expected = {worker._MEMORY: "0.113", "BAYESDAG_WORKERS": "2"}
+    one_thread = dict.fromkeys(worker._BLAS, "1")
+    expected = {worker._MEMORY: "0.113", "BAYESDAG_WORKERS": "2"} | one_thread
     assert Processes(8).place(task).environment() == expected
-    assert Processes(gpu=2, cpu=9).place(task).environment() == {worker._MEMORY: "0.450"}
+    expected = {worker._MEMORY: "0.450", "BAYESDAG_WORKERS": "3"} | one_thread
+    assert Processes(gpu=2, cpu=9).place(task).environment() == expected
 
 
 def test_fresh_cells_use_no_program_that_another_process_has_compiled():
@@ -328,7 +330,37 @@ def test_accelerated_cells_queue_for_their_processes_which_then_help_the_others(
     assert order(Processes(gpu=1), False, True, False, True)[0] == ["p1", "p3", "p0", "p2"]
     found, left = order(Processes(cpu=1), False, True)
     assert found == ["p0"]
-    assert left == ["1 cells want an accelerator: no process takes them (--gpu-jobs)"]
+    (words,) = left
+    assert words.startswith("1 cells want an accelerator: no process takes them (--gpu-jobs, or")
+    found, left = order(Processes(cpu=1, on_cores=("m",)), False, True, True)
+    assert (found, left) == (["p0", "p1", "p2"], [])
+
+
+def test_methods_that_are_to_use_cores_leave_the_accelerator_alone(tmp_path):
+    part, store = suite("answer").parts[0], Store(tmp_path)
+    task = Task(store, part, "fragile", Fragile(networks=True), [])
+    given = Processes(gpu=1, cpu=9, on_cores=("fragile",)).place(task).environment()
+    assert given == Processes(cpu=9).place(task._replace(runner=Fragile())).environment()
+    assert given["JAX_PLATFORMS"] == "cpu"
+    with pytest.raises(InputError, match="on_cores needs processes of one core each"):
+        Processes(on_cores=("fragile",))
+    with pytest.raises(InputError, match="no method is called 'frail'; did you mean 'fragile'"):
+        run_suite(suite("answer"), store, processes=Processes(cpu=1, on_cores=("frail",)))
+
+
+def test_data_sets_that_are_fitted_together_are_no_more_than_asked():
+    trials = suite("answer", "more", seeds=range(5)).parts[0].trials
+    wanted = Suite("A title", "", (Part("only", trials, {"m": Fragile(together=True)}),))
+
+    def sizes(together):
+        tasks, _ = plan([(wanted, Store(Path("nowhere")))], together=together)
+        assert [trial for task in tasks for trial in task.batch] == list(trials)
+        return [len(task.batch) for task in tasks]
+
+    assert sizes(None) == [5, 5]
+    assert sizes(2) == [2, 2, 1, 2, 2, 1]
+    with pytest.raises(InputError, match="together is 0; it must be 1 or more"):
+        RunLimits(together=0)
 
 
 def test_methods_that_gain_by_an_accelerator_are_known():
