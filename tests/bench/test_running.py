@@ -25,7 +25,7 @@ from bayesdag.bench import (
     worker,
     write_page,
 )
-from bayesdag.bench.columns import RIVALS, TRAINED, rivals
+from bayesdag.bench.columns import ADDITIVE, ENGINES, RIVALS, SYSTEMS, TRAINED, rivals
 from bayesdag.bench.fits import FitRunner
 from bayesdag.bench.planning import Task, plan, select
 from bayesdag.bench.suite import BASELINES, Trial, describe_suites, suite_names
@@ -257,6 +257,29 @@ def test_baselines_are_in_every_part_that_judges_graphs():
                 assert set(BASELINES) <= set(part.runners), (name, part.name)
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("paper_nonlinear", "paper_measured", "variations", "growth"),
+        *("broken_worlds", "measured", "gaps", "kinds_of_columns", "pooled"),
+    ],
+)
+def test_engines_published_systems_and_rivals_are_columns_of_every_suite(name):
+    asked = {method for part in load_suite(name).parts for method in part.runners}
+    needed = {**ENGINES["paper"], **SYSTEMS["paper"], **ADDITIVE["paper"], **RIVALS}
+    assert set(needed) <= asked
+    assert set(BASELINES) <= asked or name == "growth"
+
+
+def test_a_marking_is_for_methods_that_understand_it():
+    parts = {part.name: set(part.runners) for part in load_suite("measured").parts}
+    assert set(RIVALS) <= parts["others, nothing"]
+    for name in ("others, targets", "others, environment"):
+        assert parts[name] < parts["others, nothing"] - set(RIVALS)
+    assert "bootstrap_ges" not in parts["others, targets"]
+    assert "bcd" not in parts["others, environment"]
+
+
 def test_the_smallest_suite_runs_and_writes_its_tables(tmp_path):
     wanted, store = load_suite("trivial", "quick"), Store(tmp_path / "trivial")
     part = wanted.parts[0]
@@ -271,7 +294,7 @@ def test_the_smallest_suite_runs_and_writes_its_tables(tmp_path):
 
 
 def test_data_sets_of_a_suite_that_may_be_stopped_cover_all_families_from_the_start():
-    for part in load_suite("broken_worlds").parts:
+    for part in load_suite("broken_worlds").parts[:2]:
         num = len({trial.setting["data"] for trial in part.trials})
         for start in range(0, len(part.trials), num):
             assert len({t.setting["data"] for t in part.trials[start : start + num]}) == num
@@ -281,7 +304,8 @@ def test_data_sets_of_a_suite_that_may_be_stopped_cover_all_families_from_the_st
 
 
 def test_no_family_and_no_seed_is_in_both_halves():
-    development, figures = load_suite("broken_worlds").parts
+    development, figures, others = load_suite("broken_worlds").parts
+    assert {str(trial) for trial in others.trials} < {str(trial) for trial in figures.trials}
     families = [{t.setting["data"] for t in part.trials} for part in (development, figures)]
     assert not families[0] & families[1]
     assert max(t.seed for t in development.trials) < 1000 <= min(t.seed for t in figures.trials)

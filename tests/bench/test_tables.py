@@ -57,6 +57,12 @@ def test_differences_are_taken_data_set_by_data_set():
     assert rows(table, cells(base=[1.0, 10.0], a=[2.0, 11.0])) == ["| a | 2 | 1.0 ± 0.0 |"]
 
 
+def test_a_table_of_the_data_sets_of_one_part_has_cells_of_all_parts_on_them():
+    found = [*cells(a=[1.0, 5.0]), replace(cells(b=[3.0])[0], part="others")]
+    table = Table("", ("method",), {"SHD": "shd .1f"}, datasets_of="others")
+    assert rows(table, found) == ["| a | 1 | 1.0 |", "| b | 1 | 3.0 |"]
+
+
 def test_only_data_sets_that_all_have_are_compared():
     table = Table("", ("method",), {"SHD": "shd .1f"}, common=("a", "b"))
     found = rows(table, cells(a=[1.0, 50.0], b=[2.0], c=[3.0]))

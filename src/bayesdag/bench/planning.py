@@ -178,7 +178,6 @@ def _refuse_unknown(kind: str, asked: Sequence[str], known: Sequence[str]) -> No
     for name in asked:
         if name not in known:
             close = difflib.get_close_matches(name, known, n=1)
-            hint = f"; did you mean {close[0]!r}?" if close else ""
-            raise InputError(
-                f"no {kind} is called {name!r}{hint} There are: {'; '.join(sorted(known))}"
-            )
+            hint = f"; did you mean {close[0]!r}?" if close else "."
+            listed = "; ".join(sorted(set(known)))
+            raise InputError(f"no {kind} is called {name!r}{hint} There are: {listed}")

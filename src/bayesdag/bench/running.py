@@ -108,7 +108,7 @@ class Processes:
         return task.runner.accelerated and task.method not in self.on_cores
 
     def position(self, lane: Lane, tasks: Sequence[Task]) -> int | None:
-        """Where the next task of a lane is, or None; the accelerator's help when theirs are done."""
+        """Where a lane's next task is, or None; those of the accelerator help when theirs end."""
         if lane == "any":
             return 0 if tasks else None
         wanted = (k for k, task in enumerate(tasks) if self.accelerates(task) == (lane == "gpu"))
@@ -167,7 +167,7 @@ def run_suites(
         ]
     return [
         *left_out,
-        f"{left} cells want an accelerator: no process takes them (--gpu-jobs, or --on-cores METHOD)",
+        f"{left} cells want an accelerator: no process takes them (--gpu-jobs, or --on-cores NAME)",
     ]
 
 

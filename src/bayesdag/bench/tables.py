@@ -212,6 +212,9 @@ def _order(suite: Suite) -> dict[str, int]:
 def _table(table: Table, cells: Sequence[Cell], order: dict[str, int]) -> list[str]:
     """Heading, caption and rows; nothing where there is no cell."""
     chosen = [cell for cell in _rows(cells) if _shown(table, cell)]
+    if table.datasets_of:
+        wanted = {_dataset(cell) for cell in cells if cell.part == table.datasets_of}
+        chosen = [cell for cell in chosen if _dataset(cell) in wanted]
     if table.common:
         chosen = _common(chosen, table.common)
     done = [cell for cell in chosen if cell.status == "done"]

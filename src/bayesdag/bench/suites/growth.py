@@ -23,7 +23,6 @@ ROWS = {"quick": (100, 200), "paper": (200, 500, 1000, 2000, 5000, 10_000)}
 CHAINS = {"quick": (2, 4), "paper": (4, 8, 16, 32, 64)}
 MIDDLE = {"quick": (4, 100), "paper": (10, 1000)}  # variables and rows where the other varies
 FEW: PlainData = {"num_warmup": 2, "num_samples": 1, "thinning": 1}
-SHOWN = ("SCORE", "NoGAM", "DAGMA-MLP (dagma)", "BOSS (causal-learn)", "GES (causal-learn)")
 KEYS = {"variables": "d", "rows": "rows", "chains": "chains"}
 CAPTION = (
     "One process per cell, so that times include compilation and memory is that of one fit. "
@@ -66,8 +65,7 @@ def _trial(d: int, num_rows: int, **more: int) -> Trial:
 def _everyone(size: Size) -> dict[str, Runner]:
     if size == "quick":
         return fits({**ADDITIVE[size], "collapsed, BGe": ENGINES[size]["collapsed, BGe"]})
-    rivals = {name: RIVALS[name] for name in SHOWN}
-    return {**fits({**ENGINES[size], **SYSTEMS[size], **ADDITIVE[size]}), **rivals}
+    return {**fits({**ENGINES[size], **SYSTEMS[size], **ADDITIVE[size]}), **RIVALS}
 
 
 def _with_chains(size: Size, num: int) -> dict[str, Runner]:
