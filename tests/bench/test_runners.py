@@ -31,6 +31,7 @@ from bayesdag.datasets.mixed_network import MixedNetwork
 from bayesdag.datasets.synthetic import Synthetic
 from bayesdag.errors import InputError
 from bayesdag.methods.bayesdag import BayesDAG
+from bayesdag.methods.cam import CAM
 from bayesdag.methods.collapsed import Collapsed
 from bayesdag.methods.exact import Exact
 from bayesdag.model.mechanisms.linear import Linear
@@ -164,6 +165,12 @@ def test_an_opponent_runs_in_its_own_interpreter(interpreter):
     assert found["seconds"] >= 0
 
 
+def test_an_estimate_that_points_from_environments_is_judged_among_the_variables():
+    world = BrokenWorld("mixture", num_variables=4, edges_per_node=1, num_train=200)
+    (found,) = FitRunner(CAM(num_samples=2), with_environment=True).measure([Trial({}, 1, world)])
+    assert found["estimate_shd"] <= 12
+
+
 def test_entries_without_a_truth_are_not_scored_of_opponents_either():
     source = SMALL(1)
     unknown = np.zeros((4, 4), dtype=bool)
@@ -255,6 +262,12 @@ class Doubted:
         unknown = np.zeros(source.graph.shape, dtype=bool)
         unknown[self.entry] = True
         return replace(source, unknown=unknown)
+
+
+def test_an_estimate_that_points_from_environments_is_judged_among_the_variables():
+    world = BrokenWorld("mixture", num_variables=4, edges_per_node=1, num_train=200)
+    (found,) = FitRunner(CAM(num_samples=2), with_environment=True).measure([Trial({}, 1, world)])
+    assert found["estimate_shd"] <= 12
 
 
 def test_entries_without_a_truth_are_not_scored():

@@ -92,7 +92,7 @@ class FitRunner:
     def _posteriors(
         self, trials: list[Trial], sources: list[Benchmark], clock: RunClock
     ) -> list[Posterior]:
-        """Data sets of different shapes or that need care, and methods that take one, one by one."""
+        """Data sets that differ in shape or need care, and methods that take one, one by one."""
         shapes = {source.train.values.shape for source in sources}
         if self.together and len(shapes) == 1 and all(map(self._takes_as_it_is, sources)):
             return self._fit_many(trials, sources, clock)
