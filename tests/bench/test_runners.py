@@ -264,12 +264,6 @@ class Doubted:
         return replace(source, unknown=unknown)
 
 
-def test_an_estimate_that_points_from_environments_is_judged_among_the_variables():
-    world = BrokenWorld("mixture", num_variables=4, edges_per_node=1, num_train=200)
-    (found,) = FitRunner(CAM(num_samples=2), with_environment=True).measure([Trial({}, 1, world)])
-    assert found["estimate_shd"] <= 12
-
-
 def test_entries_without_a_truth_are_not_scored():
     exact, truth = Exact(num_samples=50), SMALL(1).graph
     entry = tuple(int(i) for i in np.argwhere(truth)[0])
