@@ -7,7 +7,8 @@ import pytest
 from scipy import stats
 
 from bayesdag.bench.cells import Cell
-from bayesdag.bench.suite import Suite, Table
+from bayesdag.bench.fits import FitRunner
+from bayesdag.bench.suite import Part, Suite, Table, Trial
 from bayesdag.bench.tables import interval, page
 
 
@@ -39,6 +40,18 @@ def test_a_row_is_a_setting_and_a_method_and_baselines_come_last():
     table = Table("", ("d", "method"), {"SHD": "shd .1f"})
     found = rows(table, cells(empty=[5.0], zeal=[1.0, 3.0]))
     assert found == ["| 5 | zeal | 2 | 2.0 ± 12.7 |", "| 5 | empty | 1 | 5.0 |"]
+
+
+def test_methods_that_the_suite_has_not_are_marked():
+    runners = {"a": FitRunner("exact"), "empty": FitRunner("empty")}
+    part = Part("part", (Trial({"d": 5}, 0, None),), runners)
+    table = Table("", ("method",), {"SHD": "shd .1f"})
+    text = page("name", Suite("Title", "", (part,), (table,)), cells(a=[1.0], gone=[2.0]))
+    assert "| a | 1 | 1.0 |" in text
+    assert "| gone † | 1 | 2.0 |" in text
+    assert "† not among the columns of the suite" in text
+    text = page("name", Suite("Title", "", (part,), (table,)), cells(a=[1.0], empty=[2.0]))
+    assert "†" not in text
 
 
 def test_a_measure_that_one_cell_lacks_is_not_averaged_over_the_others():
