@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from bayesdag.bench.columns import LINEAR, NEURAL, PATIENCE, fits, others
-from bayesdag.bench.datasets import WithGaps
+from bayesdag.bench.datasets import WithGaps, standardised_columns
 from bayesdag.bench.fits import FitRunner
 from bayesdag.bench.suite import FIGURES, Part, Setting, Size, Suite, Table, Trial
 from bayesdag.datasets.synthetic import Synthetic
@@ -76,14 +76,7 @@ def _trials(size: Size) -> Iterator[Trial]:
     d, num_rows = SIZES[size]
     for seed in range(FIGURES, FIGURES + NUM_SETS[size]):
         for functions in FUNCTIONS[size]:
-            made = Synthetic(
-                num_variables=d,
-                edges_per_node=1,
-                mechanism=functions,
-                scaling="standardised",
-                num_train=num_rows,
-                num_test=0,
-            )
+            made = standardised_columns(d, num_rows, functions)
             for about, dataset in _versions(size, made):
                 yield Trial({"functions": functions, **about}, seed, dataset)
 

@@ -11,8 +11,8 @@ from bayesdag.bench.columns import (
     SYSTEMS,
     fits,
 )
+from bayesdag.bench.datasets import standardised_columns
 from bayesdag.bench.suite import BASELINES, Part, Runner, Size, Suite, Table, Trial
-from bayesdag.datasets.synthetic import Synthetic
 from bayesdag.methods.bayesdag import BayesDAG
 from bayesdag.methods.collapsed import Collapsed
 from bayesdag.types import PlainData
@@ -56,9 +56,7 @@ def _part(name: str, made: list[Trial], runners: dict[str, Runner]) -> Part:
 
 
 def _trial(d: int, num_rows: int, **more: int) -> Trial:
-    made = Synthetic(
-        num_variables=d, edges_per_node=1, scaling="standardised", num_train=num_rows, num_test=0
-    )
+    made = standardised_columns(d, num_rows)
     return Trial({"d": d, "rows": num_rows, **more}, SEED, made)
 
 
