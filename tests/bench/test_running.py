@@ -251,7 +251,9 @@ def test_quick_sizes_leave_out_rivals_that_train_networks():
 
 def test_baselines_are_in_every_part_that_judges_graphs():
     for name in JUDGED:
-        judged = [p for p in load_suite(name).parts if p.name not in ("time", "exact")]
+        parts = [part for part in load_suite(name).parts if part.name not in ("time", "exact")]
+        # Other columns are measured on data sets of a part that has the baselines.
+        judged = [part for part in parts if "others" not in part.name]
         for part in judged:
             if any(isinstance(runner, FitRunner) for runner in part.runners.values()):
                 assert set(BASELINES) <= set(part.runners), (name, part.name)
