@@ -17,8 +17,10 @@ import numpy as np
 import pytest
 
 import bayesdag
-from bayesdag.bench import Part, RunLimits, Store, Suite, load_suite, run_suite
-from bayesdag.bench.suite import Trial
+from bayesdag.bench import Cell, Part, RunLimits, Store, Suite, load_suite, run_suite
+from bayesdag.bench.cells import cell_text
+from bayesdag.bench.fits import FitRunner
+from bayesdag.bench.suite import Table, Trial
 from bayesdag.bench.tables import page
 from bayesdag.datasets.synthetic import Synthetic
 from bayesdag.errors import InputError
@@ -89,9 +91,36 @@ def kill_when_begun(folder: Path) -> threading.Thread:
     return thread
 
 
+@dataclass(frozen=True)
+class Doomed:
+    """A fit, on one data set of which the first attempt kills the worker that began it."""
+
+    fit: FitRunner
+    folder: str
+    seed: int
+    together: bool = False
+    accelerated: bool = False
+
+    def lacking(self):
+        return None
+
+    def measure(self, trials):
+        begun = Path(self.folder, "begun")
+        if trials[0].seed == self.seed and not begun.exists():
+            begun.write_text(str(os.getppid()))
+            os.kill(os.getppid(), signal.SIGKILL)
+            time.sleep(60)
+        return self.fit.measure(trials)
+
+
 def without_times(text: str) -> str:
     """A page without the lines that say where and how long."""
     return text.partition("## Where the cells ran")[0]
+
+
+def untimed(cell: Cell) -> dict[str, Any]:
+    timed = ("seconds", "cpu", "memory_gb")
+    return {name: value for name, value in cell.measures.items() if name not in timed}
 
 
 @pytest.mark.slow
@@ -121,13 +150,35 @@ def test_figures_of_a_cluster_are_those_of_one_machine(address, tmp_path):
         run_suite(wanted, there)
     pages = [page("trivial", wanted, store.read()) for store in (here, there)]
     assert without_times(pages[0]) == without_times(pages[1])
-    timed = ("seconds", "cpu", "memory_gb")
     for one, other in zip(here.read(), there.read(), strict=True):
-        figures = [
-            {name: value for name, value in cell.measures.items() if name not in timed}
-            for cell in (one, other)
-        ]
-        assert figures[0] == figures[1]
+        assert untimed(one) == untimed(other)
+
+
+@pytest.mark.slow
+def test_figures_of_processes_one_of_which_is_killed_are_those_of_one_machine(
+    address_of_processes, tmp_path
+):
+    """All that cells say is the same, byte by byte, but for times, memory and where they ran."""
+    made = Synthetic(num_variables=3, edges_per_node=1, num_train=100, num_test=20)
+    trials = tuple(Trial({"d": 3}, seed, made) for seed in range(1, 6))
+    columns: Any = {"E-SHD": "expected_shd .3f", "log score": "log_score .6f", "NLL": "nll .6f"}
+    table, fits = Table("", ("d", "method"), columns), ("exact", "random_order", "sort_r2")
+    texts = []
+    for where in ("here", "there"):
+        folder, store = tmp_path / f"{where} first", Store(tmp_path / where)
+        folder.mkdir()
+        if where == "here":  # nobody is killed: the process that measures is the child of this one
+            (folder / "begun").write_text("")
+        runners = {name: Doomed(FitRunner(name), str(folder), 3) for name in fits}
+        wanted = Suite("A title", "", (Part("only", trials, runners),), (table,))
+        with parallel.using(address_of_processes if where == "there" else None):
+            run_suite(wanted, store, limits=RunLimits(120.0))
+        cells = [replace(cell, stamp={}, measures=untimed(cell)) for cell in store.read()]
+        assert (folder / "begun").read_text() or where == "here"
+        texts.append([page("only", wanted, cells), *map(cell_text, cells)])
+    assert len(texts[0]) == 1 + len(fits) * len(trials)
+    assert '"done"' in texts[0][1]
+    assert texts[0] == texts[1]
 
 
 def test_bags_fitted_apart_are_the_same(address):

@@ -1,5 +1,7 @@
 """The page of verdicts: by one rule, from cells alone, and nothing hidden."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from bayesdag.bench import Cell, Store, comparison, write_comparison
@@ -132,6 +134,47 @@ def test_the_short_page_says_where_we_are_better_equal_and_worse():
     worse = text.partition("## Where we are worse")[2]
     assert worse.count("\n| auto |") == 1
     assert "| E-SHD | 21.00 ± 2.48 (3) | dds (3) |" in worse
+
+
+def fitted(plugin, cells):
+    return [
+        replace(cell, stamp=cell.stamp | {"settings": {"method": {"plugin": plugin}}})
+        for cell in cells
+    ]
+
+
+def test_variants_of_our_engines_are_no_rivals_whatever_they_are_called():
+    setting = {"graph": "ER", "d": 20}
+    variants = {"not so sure": "methods/collapsed", "cam, told": "methods/cam"}
+    variants |= {"dibs, told": "methods/dibs", "empty, told": "methods/empty"}
+    cells = measured("auto", [1.0, 2.0], setting)
+    for name, plugin in variants.items():
+        cells += fitted(plugin, measured(name, [3.0, 5.0], setting))
+    cells += measured("regression", [3.0, 5.0], setting)
+    text = short({"paper_nonlinear": cells})
+    kinds = ("our other engines", "rivals", "published systems", "trivial methods", "rivals")
+    for kind, name in zip(kinds, (*variants, "regression"), strict=True):
+        assert f"| {kind} | {name} |" in text
+
+
+def test_ablations_of_our_engines_are_not_compared():
+    cells = measured("collapsed, neural", [1.0, 2.0], {"data": "mixture"})
+    cells += measured("not coarsened", [3.0, 5.0], {"data": "mixture"})
+    assert "not coarsened" not in long({"certainty_ablations": cells})
+
+
+def test_errors_of_effects_and_likelihoods_under_interventions_have_verdicts():
+    cells = []
+    for method, shift in (("auto", 0.0), ("dds", 1.0)):
+        values = {"effect_error": 0.1 + shift, "interventional_nll": 5.0 - shift}
+        cells += [
+            replace(cell, measures={k: v + 0.01 * cell.seed for k, v in values.items()})
+            for cell in measured(method, [0.0, 0.0], {"d": 10})
+        ]
+    rows = rows_of(long({"effects": cells}), "| auto |")
+    assert [row.split(" | ")[2] for row in rows] == ["error of effects", "interventional NLL"]
+    assert "| dds (2) | – | – | – |" in rows[0]
+    assert "| – | – | dds (2) | – |" in rows[1]
 
 
 def test_the_page_is_written_from_packed_and_loose_cells(tmp_path):

@@ -92,11 +92,36 @@ def test_the_average_effect_of_a_nonlinear_surface_is_that_of_both_potential_out
     assert 0.05 < float(one.table[TREATMENT].to_numpy().mean()) < 0.5
 
 
+def test_effects_on_single_rows_are_found_by_those_who_look_for_them():
+    tables = Treatments("nonlinear", 6, 4, num_rows=3000)
+    trials = [Trial({}, seed, tables) for seed in range(4)]
+    each = LeastSquares(interactions=True).measure(trials)
+    alike = LeastSquares().measure(trials)
+    errors = [np.mean([one["individual_error"] for one in found]) for found in (each, alike)]
+    assert errors[0] < 0.8 * errors[1]
+    shares = [
+        np.sum([one["individual_coverage"] for one in found], axis=0) for found in (each, alike)
+    ]
+    assert shares[0][1] > 2 * shares[1][1]
+
+
+def test_intervals_of_single_rows_hold_their_effects_where_the_model_is_true():
+    tables = Treatments("linear", 3, 2, num_rows=400)
+    trials = [Trial({}, seed, tables) for seed in range(10)]
+    found = LeastSquares(interactions=True).measure(trials)
+    counted, inside = np.sum([one["individual_coverage"] for one in found], axis=0)
+    assert counted == 1000
+    assert 0.85 < inside / counted < 1
+
+
 def test_a_posterior_states_the_effect_of_a_treatment():
     small = Treatments("linear", 2, 0, num_rows=300)
     (found,) = PosteriorEffect(Exact(num_samples=50)).measure([Trial({}, 1, small)])
     assert found["effect_error"] < 1
     assert found["effect_width"] > 0
+    # The model is linear: the effect is the same on every row, and its error that of the mean.
+    assert found["individual_error"] == pytest.approx(found["effect_error"], rel=1e-3)
+    assert found["individual_coverage"] == [100, 100 * found["effect_coverage"][1]]
 
 
 def test_binary_columns_are_measurements_to_a_method_that_is_told_so(monkeypatch):

@@ -1,13 +1,19 @@
 """The table that results read: counted from cells of generated data."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from bayesdag.bench.cells import Cell
 from bayesdag.bench.judging import CURVE
 from bayesdag.bench.observed import observe
+from bayesdag.bench.store import Store
 from bayesdag.errors import InputError
+from bayesdag.posterior import observed_reliability
 from bayesdag.posterior.observed_reliability import ANY_ROWS
+
+RESULTS = Path(__file__).parents[2] / "experiments" / "results"
 
 METHOD = {"plugin": "methods/collapsed", "score": {"plugin": "scores/bge"}}
 
@@ -39,6 +45,15 @@ def test_edges_are_counted_by_model_misfit_and_rows():
     assert found.origin["command"] == "a command"
     assert found.origin["commits"] == ["abc"]
     assert found.origin["cells"] == 3
+
+
+def test_the_table_that_comes_with_the_package_is_counted_from_the_stored_cells():
+    """Written again by the command that it names, with --tables-only --reliability-table."""
+    shipped = observed_reliability.shipped()
+    command = str(shipped.origin["command"])
+    suites = command.split()[2].split(",")
+    cells = [cell for name in suites for cell in Store(RESULTS / name).read()]
+    assert observe(cells, command).to_json() == observed_reliability.TABLE.read_text()
 
 
 def test_both_halves_of_the_families_count_and_tables_of_several_kinds():

@@ -11,11 +11,19 @@ import numpy as np
 import pytest
 
 from bayesdag import fitting, metrics
-from bayesdag.bench.datasets import OriginalUnits, PublishedSet, Standardised
+from bayesdag.bench.datasets import OriginalUnits, PublishedSet, Standardised, WithGaps
 from bayesdag.bench.fits import FitRunner
 from bayesdag.bench.judging import BINS, outcomes
 from bayesdag.bench.planning import plan
-from bayesdag.bench.runners import EXTERNAL, OPPONENTS, BaseRate, Call, Command, Opponent
+from bayesdag.bench.runners import (
+    EXTERNAL,
+    OPPONENTS,
+    BaseRate,
+    Call,
+    Command,
+    Opponent,
+    opponent_measures,
+)
 from bayesdag.bench.store import Store
 from bayesdag.bench.suite import Part, Suite, Trial
 from bayesdag.datasets.broken_world import BrokenWorld
@@ -23,6 +31,7 @@ from bayesdag.datasets.mixed_network import MixedNetwork
 from bayesdag.datasets.synthetic import Synthetic
 from bayesdag.errors import InputError
 from bayesdag.methods.bayesdag import BayesDAG
+from bayesdag.methods.cam import CAM
 from bayesdag.methods.collapsed import Collapsed
 from bayesdag.methods.exact import Exact
 from bayesdag.model.mechanisms.linear import Linear
@@ -69,6 +78,14 @@ def test_data_sets_of_one_shape_are_fitted_in_one_run_and_timed_by_step(chains):
     assert one["steps"] == 4
     assert one["compile_seconds"] > one["step_seconds"] > 0
     assert [row["epoch"] for row in one["series"]] == [0, 1]
+
+
+@pytest.mark.filterwarnings("ignore::bayesdag.errors.BayesdagWarning")
+def test_chains_on_tables_that_need_care_are_fitted_as_a_user_fits_them():
+    few = replace(SHORT, batch_size=20)
+    for made in (WithGaps(SMALL), MixedNetwork(4, num_train=100, num_test=0)):
+        (found,) = FitRunner(few).measure([Trial({}, 1, made)])
+        assert np.isfinite(found["expected_shd"])
 
 
 def test_chains_that_start_at_the_truth_and_hardly_move_are_closer_to_it(chains):
@@ -146,6 +163,29 @@ def test_an_opponent_runs_in_its_own_interpreter(interpreter):
     assert found["expected_cpdag_shd"] > 0
     assert found["expected_shd"] == metrics.shd_of_marginals(CLASS, SMALL(1).graph)
     assert found["seconds"] >= 0
+
+
+def test_an_estimate_that_points_from_environments_is_judged_among_the_variables():
+    world = BrokenWorld("mixture", num_variables=4, edges_per_node=1, num_train=200)
+    (found,) = FitRunner(CAM(num_samples=2), with_environment=True).measure([Trial({}, 1, world)])
+    assert found["estimate_shd"] <= 12
+
+
+def test_entries_without_a_truth_are_not_scored_of_opponents_either():
+    source = SMALL(1)
+    unknown = np.zeros((4, 4), dtype=bool)
+    unknown[0, 1:], unknown[1:, 0] = True, True
+    assert source.graph[unknown].any()
+    found = {"edge": CLASS, "seconds": np.asarray(1.0), "cpu": np.asarray(1.0)}
+    graphs = (CLASS == 1).astype(np.int8)[None]
+    for more in ({"graphs": graphs}, {"cpdag": (CLASS > 0).astype(np.int8)}):
+        judged = []
+        for truth in (source.graph, np.where(unknown, 0, source.graph)):
+            asked = replace(source, graph=truth.astype(np.int8), unknown=unknown)
+            one = opponent_measures(found | more, asked)
+            judged.append({name: one[name] for name in one if "cpdag" not in name})
+        assert judged[0] == judged[1]
+        assert judged[0]["expected_num_edges"] == 1.0
 
 
 def test_an_opponent_for_columns_of_any_kind_is_told_their_kinds(monkeypatch, tmp_path):

@@ -25,7 +25,7 @@ from bayesdag.bench import (
     worker,
     write_page,
 )
-from bayesdag.bench.columns import RIVALS, TRAINED, rivals
+from bayesdag.bench.columns import ADDITIVE, ENGINES, RIVALS, SYSTEMS, TRAINED, rivals
 from bayesdag.bench.fits import FitRunner
 from bayesdag.bench.planning import Task, plan, select
 from bayesdag.bench.suite import BASELINES, Trial, describe_suites, suite_names
@@ -251,10 +251,35 @@ def test_quick_sizes_leave_out_rivals_that_train_networks():
 
 def test_baselines_are_in_every_part_that_judges_graphs():
     for name in JUDGED:
-        judged = [p for p in load_suite(name).parts if p.name not in ("time", "exact")]
+        parts = [part for part in load_suite(name).parts if part.name not in ("time", "exact")]
+        # Other columns are measured on data sets of a part that has the baselines.
+        judged = [part for part in parts if "others" not in part.name]
         for part in judged:
             if any(isinstance(runner, FitRunner) for runner in part.runners.values()):
                 assert set(BASELINES) <= set(part.runners), (name, part.name)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("paper_nonlinear", "paper_measured", "variations", "growth"),
+        *("broken_worlds", "measured", "gaps", "kinds_of_columns", "pooled"),
+    ],
+)
+def test_engines_published_systems_and_rivals_are_columns_of_every_suite(name):
+    asked = {method for part in load_suite(name).parts for method in part.runners}
+    needed = {**ENGINES["paper"], **SYSTEMS["paper"], **ADDITIVE["paper"], **RIVALS}
+    assert set(needed) <= asked
+    assert set(BASELINES) <= asked or name == "growth"
+
+
+def test_a_marking_is_for_methods_that_understand_it():
+    parts = {part.name: set(part.runners) for part in load_suite("measured").parts}
+    assert set(RIVALS) <= parts["others, nothing"]
+    for name in ("others, targets", "others, environment"):
+        assert parts[name] < parts["others, nothing"] - set(RIVALS)
+    assert "bootstrap_ges" not in parts["others, targets"]
+    assert "bcd" not in parts["others, environment"]
 
 
 def test_the_smallest_suite_runs_and_writes_its_tables(tmp_path):
@@ -271,7 +296,7 @@ def test_the_smallest_suite_runs_and_writes_its_tables(tmp_path):
 
 
 def test_data_sets_of_a_suite_that_may_be_stopped_cover_all_families_from_the_start():
-    for part in load_suite("broken_worlds").parts:
+    for part in load_suite("broken_worlds").parts[:2]:
         num = len({trial.setting["data"] for trial in part.trials})
         for start in range(0, len(part.trials), num):
             assert len({t.setting["data"] for t in part.trials[start : start + num]}) == num
@@ -281,7 +306,8 @@ def test_data_sets_of_a_suite_that_may_be_stopped_cover_all_families_from_the_st
 
 
 def test_no_family_and_no_seed_is_in_both_halves():
-    development, figures = load_suite("broken_worlds").parts
+    development, figures, others = load_suite("broken_worlds").parts
+    assert {str(trial) for trial in others.trials} < {str(trial) for trial in figures.trials}
     families = [{t.setting["data"] for t in part.trials} for part in (development, figures)]
     assert not families[0] & families[1]
     assert max(t.seed for t in development.trials) < 1000 <= min(t.seed for t in figures.trials)
@@ -292,9 +318,11 @@ def test_processes_share_the_memory_of_an_accelerator(monkeypatch):
     task = Task(Store(Path("x")), suite("answer").parts[0], "fragile", Fragile(networks=True), [])
     assert Processes(1).place(task).environment() == {}
     monkeypatch.setattr(os, "cpu_count", lambda: 16)
-    expected = {worker._MEMORY: "0.113", "BAYESDAG_WORKERS": "2"}
+    one_thread = dict.fromkeys(worker._BLAS, "1")
+    expected = {worker._MEMORY: "0.113", "BAYESDAG_WORKERS": "2"} | one_thread
     assert Processes(8).place(task).environment() == expected
-    assert Processes(gpu=2, cpu=9).place(task).environment() == {worker._MEMORY: "0.450"}
+    expected = {worker._MEMORY: "0.450", "BAYESDAG_WORKERS": "3"} | one_thread
+    assert Processes(gpu=2, cpu=9).place(task).environment() == expected
 
 
 def test_fresh_cells_use_no_program_that_another_process_has_compiled():
@@ -328,7 +356,37 @@ def test_accelerated_cells_queue_for_their_processes_which_then_help_the_others(
     assert order(Processes(gpu=1), False, True, False, True)[0] == ["p1", "p3", "p0", "p2"]
     found, left = order(Processes(cpu=1), False, True)
     assert found == ["p0"]
-    assert left == ["1 cells want an accelerator: no process takes them (--gpu-jobs)"]
+    (words,) = left
+    assert words.startswith("1 cells want an accelerator: no process takes them (--gpu-jobs, or")
+    found, left = order(Processes(cpu=1, on_cores=("m",)), False, True, True)
+    assert (found, left) == (["p0", "p1", "p2"], [])
+
+
+def test_methods_that_are_to_use_cores_leave_the_accelerator_alone(tmp_path):
+    part, store = suite("answer").parts[0], Store(tmp_path)
+    task = Task(store, part, "fragile", Fragile(networks=True), [])
+    given = Processes(gpu=1, cpu=9, on_cores=("fragile",)).place(task).environment()
+    assert given == Processes(cpu=9).place(task._replace(runner=Fragile())).environment()
+    assert given["JAX_PLATFORMS"] == "cpu"
+    with pytest.raises(InputError, match="on_cores needs processes of one core each"):
+        Processes(on_cores=("fragile",))
+    with pytest.raises(InputError, match="no method is called 'frail'; did you mean 'fragile'"):
+        run_suite(suite("answer"), store, processes=Processes(cpu=1, on_cores=("frail",)))
+
+
+def test_data_sets_that_are_fitted_together_are_no_more_than_asked():
+    trials = suite("answer", "more", seeds=range(5)).parts[0].trials
+    wanted = Suite("A title", "", (Part("only", trials, {"m": Fragile(together=True)}),))
+
+    def sizes(together):
+        tasks, _ = plan([(wanted, Store(Path("nowhere")))], together=together)
+        assert [trial for task in tasks for trial in task.batch] == list(trials)
+        return [len(task.batch) for task in tasks]
+
+    assert sizes(None) == [5, 5]
+    assert sizes(2) == [2, 2, 1, 2, 2, 1]
+    with pytest.raises(InputError, match="together is 0; it must be 1 or more"):
+        RunLimits(together=0)
 
 
 def test_methods_that_gain_by_an_accelerator_are_known():

@@ -7,7 +7,8 @@ import pytest
 from scipy import stats
 
 from bayesdag.bench.cells import Cell
-from bayesdag.bench.suite import Suite, Table
+from bayesdag.bench.fits import FitRunner
+from bayesdag.bench.suite import Part, Suite, Table, Trial
 from bayesdag.bench.tables import interval, page
 
 
@@ -41,6 +42,18 @@ def test_a_row_is_a_setting_and_a_method_and_baselines_come_last():
     assert found == ["| 5 | zeal | 2 | 2.0 ± 12.7 |", "| 5 | empty | 1 | 5.0 |"]
 
 
+def test_methods_that_the_suite_has_not_are_marked():
+    runners = {"a": FitRunner("exact"), "empty": FitRunner("empty")}
+    part = Part("part", (Trial({"d": 5}, 0, None),), runners)
+    table = Table("", ("method",), {"SHD": "shd .1f"})
+    text = page("name", Suite("Title", "", (part,), (table,)), cells(a=[1.0], gone=[2.0]))
+    assert "| a | 1 | 1.0 |" in text
+    assert "| gone † | 1 | 2.0 |" in text
+    assert "† not among the columns of the suite" in text
+    text = page("name", Suite("Title", "", (part,), (table,)), cells(a=[1.0], empty=[2.0]))
+    assert "†" not in text
+
+
 def test_a_measure_that_one_cell_lacks_is_not_averaged_over_the_others():
     found = cells(a=[1.0, 3.0])
     found[0].measures.pop("shd")
@@ -55,6 +68,12 @@ def test_lost_cells_are_counted_beside_the_others():
 def test_differences_are_taken_data_set_by_data_set():
     table = Table("", ("method",), {"SHD": "shd .1f"}, less="base")
     assert rows(table, cells(base=[1.0, 10.0], a=[2.0, 11.0])) == ["| a | 2 | 1.0 ± 0.0 |"]
+
+
+def test_a_table_of_the_data_sets_of_one_part_has_cells_of_all_parts_on_them():
+    found = [*cells(a=[1.0, 5.0]), replace(cells(b=[3.0])[0], part="others")]
+    table = Table("", ("method",), {"SHD": "shd .1f"}, datasets_of="others")
+    assert rows(table, found) == ["| a | 1 | 1.0 |", "| b | 1 | 3.0 |"]
 
 
 def test_only_data_sets_that_all_have_are_compared():

@@ -3,7 +3,7 @@
 Every setting is fixed or found from the data; nothing here knows the truth.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from bayesdag.bench.fits import FitRunner
@@ -94,15 +94,23 @@ def rivals(size: Size) -> dict[str, Runner]:
     }
 
 
-def everyone(size: Size, published: str | None = None) -> dict[str, Runner]:
+def everyone(size: Size, published: str | None = None, **options: Any) -> dict[str, Runner]:
     """All columns: engines, systems of the published comparison, CAM, trivial ones, rivals.
 
     Args:
         published: the setting whose published presets stand beside the defaults, as "er20".
+        options: those of `FitRunner`.
     """
     presets = published_presets(published) if published else {}
     methods = {**presets, **ENGINES[size], **SYSTEMS[size], **ADDITIVE[size]}
-    return {**fits(methods), **rivals(size), **trivial()}
+    return {**fits(methods, **options), **rivals(size), **trivial(**options)}
+
+
+def others(size: Size, but: Iterable[str], *given: Any, **options: Any) -> dict[str, Runner]:
+    """All columns but these, which another part of a suite has; all else is as in `everyone`."""
+    left_out = set(but)
+    found = everyone(size, *given, **options)
+    return {name: runner for name, runner in found.items() if name not in left_out}
 
 
 def published_presets(setting: str) -> Methods:

@@ -4,6 +4,7 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -27,6 +28,25 @@ def five_linear(graph: str) -> Synthetic:
         mechanism="linear",
         num_train=500,
         num_test=100,
+    )
+
+
+def standardised_columns(
+    num_variables: int,
+    num_rows: int,
+    mechanism: str = "mlp",
+    edges_per_node: int = 1,
+    **others: Any,
+) -> Synthetic:
+    """Random data whose columns do not tell the order by their variances; none held out."""
+    return Synthetic(
+        num_variables=num_variables,
+        edges_per_node=edges_per_node,
+        mechanism=mechanism,
+        num_train=num_rows,
+        num_test=0,
+        scaling="standardised",
+        **others,
     )
 
 

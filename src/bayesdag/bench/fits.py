@@ -92,9 +92,9 @@ class FitRunner:
     def _posteriors(
         self, trials: list[Trial], sources: list[Benchmark], clock: RunClock
     ) -> list[Posterior]:
-        """Data sets of different shapes, and methods that take one, go one by one."""
+        """Data sets that differ in shape or need care, and methods that take one, one by one."""
         shapes = {source.train.values.shape for source in sources}
-        if self.together and len(shapes) == 1:
+        if self.together and len(shapes) == 1 and all(map(self._takes_as_it_is, sources)):
             return self._fit_many(trials, sources, clock)
         found = []
         for trial, source in zip(trials, sources, strict=True):
@@ -108,6 +108,12 @@ class FitRunner:
                 given["environment"] = source.environment
             found.append(fitting.fit(source.train, self.method, seed=trial.seed, **given))
         return found
+
+    def _takes_as_it_is(self, source: Benchmark) -> bool:
+        """Whether there are no gaps, levels or computed columns, which `fit` alone attends to."""
+        method = self.built()
+        chosen, data = fitting.suited(method, source.train)
+        return chosen is method and data is source.train and not data.dependences
 
     def _fit_many(
         self, trials: list[Trial], sources: list[Benchmark], clock: RunClock

@@ -241,7 +241,8 @@ def _estimate(posterior: Posterior, source: Benchmark) -> dict[str, float]:
     names = _variables(source)
     graph = np.zeros(source.graph.shape, dtype=np.int8)
     for cause, effect in posterior.provenance["estimate"]:
-        graph[names.index(cause), names.index(effect)] = 1
+        if cause in names:  # an indicator of an environment is no variable
+            graph[names.index(cause), names.index(effect)] = 1
     return {"estimate_shd": float(metrics.shd(graph, source.graph))}
 
 

@@ -40,7 +40,7 @@ class Selection:
         _refuse_unknown(
             "part", self.parts, [part.name for suite, _ in suites for part in suite.parts]
         )
-        _refuse_unknown("method", self.methods, _known_methods(suites))
+        check_methods(self.methods, suites)
 
     def counts(self, stored: Cell) -> bool:
         """Whether a stored cell is good enough not to be measured again."""
@@ -63,11 +63,19 @@ class Task(NamedTuple):
     batch: list[Trial]
 
 
-def plan(suites: Suites, wanted: Selection = Selection()) -> tuple[list[Task], list[str]]:  # noqa: B008
-    """What is to be measured, in its order, and what this machine cannot run, in words."""
+def plan(
+    suites: Suites,
+    wanted: Selection = Selection(),  # noqa: B008 - frozen
+    together: int | None = None,
+) -> tuple[list[Task], list[str]]:
+    """What is to be measured, in its order, and what this machine cannot run, in words.
+
+    Args:
+        together: most data sets of a setting that are measured in one call; None: all.
+    """
     left_out: list[str] = []
     queues = [
-        (part, list(_groups(part, store, select(part, wanted.methods, suite), wanted, left_out)))
+        (part, list(_groups(part, store, suite, wanted, together, left_out)))
         for suite, store in suites
         for part in suite.parts
         if not wanted.parts or part.name in wanted.parts
@@ -91,6 +99,11 @@ def select(part: Part, methods: Sequence[str], suite: Suite) -> dict[str, Runner
     return {**{name: FitRunner(name) for name in others}, **kept}
 
 
+def check_methods(asked: Sequence[str], suites: Suites) -> None:
+    """Refuse names that are neither in a table nor those of a method."""
+    _refuse_unknown("method", asked, _known_methods(suites))
+
+
 def empty_cell(part: Part, method: str, trial: Trial) -> Cell:
     """The cell of a method on a data set, before anything is known."""
     return Cell(part.name, dict(trial.setting), method, trial.seed)
@@ -105,15 +118,20 @@ def _ordered(queues: Sequence[tuple[Part, list[list[Task]]]]) -> Iterator[Task]:
 
 
 def _groups(
-    part: Part, store: Store, runners: dict[str, Runner], wanted: Selection, left_out: list[str]
+    part: Part,
+    store: Store,
+    suite: Suite,
+    wanted: Selection,
+    together: int | None,
+    left_out: list[str],
 ) -> Iterator[list[Task]]:
     """Missing cells: all data sets of a method, or all methods on a data set (interleaved)."""
     by_method: dict[str, list[Task]] = {}
-    for name, runner in runners.items():
+    for name, runner in select(part, wanted.methods, suite).items():
         if lacking := runner.lacking():
             left_out.append(f"{name}: {lacking}")
             continue
-        batches = _batches(runner, _missing(part, name, store, wanted))
+        batches = _batches(runner, _missing(part, name, store, wanted), together)
         by_method[name] = [Task(store, part, name, runner, batch) for batch in batches]
     if not part.interleaved:
         yield from by_method.values()
@@ -136,13 +154,15 @@ def _missing(part: Part, name: str, store: Store, wanted: Selection) -> list[Tri
     return [trial for trial in part.trials if lacks(trial)]
 
 
-def _batches(runner: Runner, trials: list[Trial]) -> Iterator[list[Trial]]:
+def _batches(runner: Runner, trials: list[Trial], most: int | None) -> Iterator[list[Trial]]:
     """Trials of one setting together where the runner takes several, else one by one."""
     if not runner.together:
         yield from ([trial] for trial in trials)
         return
     for _, some in groupby(trials, key=lambda trial: sorted(trial.setting.items(), key=str)):
-        yield list(some)
+        alike = list(some)
+        size = most or len(alike)
+        yield from (alike[start : start + size] for start in range(0, len(alike), size))
 
 
 def _commit() -> object:
@@ -158,7 +178,6 @@ def _refuse_unknown(kind: str, asked: Sequence[str], known: Sequence[str]) -> No
     for name in asked:
         if name not in known:
             close = difflib.get_close_matches(name, known, n=1)
-            hint = f"; did you mean {close[0]!r}?" if close else ""
-            raise InputError(
-                f"no {kind} is called {name!r}{hint} There are: {'; '.join(sorted(known))}"
-            )
+            hint = f"; did you mean {close[0]!r}?" if close else "."
+            listed = "; ".join(sorted(set(known)))
+            raise InputError(f"no {kind} is called {name!r}{hint} There are: {listed}")

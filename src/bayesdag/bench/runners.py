@@ -17,7 +17,7 @@ import numpy as np
 
 from bayesdag import metrics
 from bayesdag.bench import usage
-from bayesdag.bench.judging import BINS, UNSURE, of_probabilities, outcomes
+from bayesdag.bench.judging import of_probabilities
 from bayesdag.bench.suite import Measures, Trial
 from bayesdag.datasets import Benchmark
 from bayesdag.errors import InputError
@@ -88,7 +88,7 @@ class Opponent(OneByOne):
     def measure_one(self, trial: Trial) -> Measures:
         """Quality and time of the other package's method."""
         source = trial.dataset(trial.seed)
-        return opponent_measures(self.found(source), source.graph)
+        return opponent_measures(self.found(source), source)
 
     def found(self, source: Benchmark) -> dict[str, np.ndarray]:
         """Arrays that the other package's method returns on these rows."""
@@ -110,30 +110,31 @@ class Opponent(OneByOne):
         return {**self.settings, "penalty": 0.5 + np.log(1 / density - 1) / np.log(num_rows)}
 
 
-def opponent_measures(found: dict[str, np.ndarray], truth: np.ndarray) -> Measures:
+def opponent_measures(found: dict[str, np.ndarray], source: Benchmark) -> Measures:
     """What edge probabilities, and draws or one graph if there are any, are worth."""
-    edge = found["edge"]
+    truth, unknown = source.graph, source.unknown
+    edge, true = (metrics.without_unknown(m, unknown) for m in (found["edge"], truth))
     measures: Measures = {
         "seconds": float(found["seconds"]),
         "cpu": float(found["cpu"]),
-        "brier": metrics.brier(edge, truth),
-        "auprc": metrics.auprc(edge, truth),
-        "auroc": metrics.auroc(edge, truth),
-        "log_score": metrics.log_score(edge, truth),
+        **of_probabilities(found["edge"], source),
         "expected_num_edges": float(edge.sum()),
-        "unsure": outcomes(edge, truth, UNSURE),
-        "reliability": outcomes(edge, truth, BINS),
     }
     if "package_version" in found:  # those written here have none but ours
         measures["package_version"] = str(found["package_version"])
     if "graphs" in found:
-        measures["expected_shd"] = metrics.expected_shd(found["graphs"], truth)
-        measures["edge_f1"] = metrics.expected_f1(found["graphs"], truth)
-        measures["expected_cpdag_shd"] = metrics.expected_cpdag_shd(found["graphs"], truth)
+        graphs = metrics.without_unknown(found["graphs"], unknown)
+        measures["expected_shd"] = metrics.expected_shd(graphs, true)
+        measures["edge_f1"] = metrics.expected_f1(graphs, true)
+        measures["expected_cpdag_shd"] = metrics.expected_cpdag_shd(
+            found["graphs"], truth, unknown=unknown
+        )
     if "cpdag" in found:
-        distance = float(metrics.shd(found["cpdag"], cpdag(truth)))
+        pairs = None if unknown is None else unknown | unknown.T
+        classes = (metrics.without_unknown(one, pairs) for one in (found["cpdag"], cpdag(truth)))
+        distance = float(metrics.shd(*classes))
         measures |= {"expected_cpdag_shd": distance, "best_cpdag_shd": distance}
-        measures["expected_shd"] = metrics.shd_of_marginals(edge, truth)
+        measures["expected_shd"] = metrics.shd_of_marginals(edge, true)
     return measures
 
 

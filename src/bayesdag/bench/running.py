@@ -17,7 +17,14 @@ from typing import Any, Literal
 from bayesdag import plugins
 from bayesdag.bench.cells import Cell
 from bayesdag.bench.fits import FitRunner
-from bayesdag.bench.planning import Selection, Suites, Task, empty_cell, plan
+from bayesdag.bench.planning import (
+    Selection,
+    Suites,
+    Task,
+    check_methods,
+    empty_cell,
+    plan,
+)
 from bayesdag.bench.stamps import source
 from bayesdag.bench.store import Store
 from bayesdag.bench.suite import Part, Runner, Suite, Trial
@@ -41,11 +48,18 @@ class RunLimits:
         seconds: per cell, instead of its part's own.
         gigabytes: per cell; None: no limit.
         minutes: of the whole run; the cell that it cuts short is not stored.
+        together: data sets that engines fit in one compiled run; None: all of a setting, which
+            are stored when the last of them is done.
     """
 
     seconds: float | None = None
     gigabytes: float | None = None
     minutes: float | None = None
+    together: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.together is not None and self.together < 1:
+            raise InputError(f"together is {self.together}; it must be 1 or more")
 
 
 @dataclass(frozen=True)
@@ -59,17 +73,22 @@ class Processes:
         gpu: instead, so many of the cells that want an accelerator; when there are none left,
             these processes help the others.
         cpu: and so many of all others, with one thread each and no accelerator.
+        on_cores: methods, by their names in the tables, that gain by an accelerator and are counted
+            among the others nevertheless.
     """
 
     jobs: int = 1
     gpu: int = 0
     cpu: int = 0
+    on_cores: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for name, least in (("jobs", 1), ("gpu", 0), ("cpu", 0)):
             if getattr(self, name) < least:
                 words = name if name == "jobs" else f"{name}_jobs"
                 raise InputError(f"{words} is {getattr(self, name)}; it must be {least} or more")
+        if self.on_cores and not self.divided:
+            raise InputError("on_cores needs processes of one core each: say how many (cpu_jobs)")
 
     @property
     def divided(self) -> bool:
@@ -84,17 +103,29 @@ class Processes:
         cpu: list[Lane] = ["cpu"] * self.cpu
         return gpu + cpu
 
+    def accelerates(self, task: Task) -> bool:
+        """Whether a task queues for an accelerator."""
+        return task.runner.accelerated and task.method not in self.on_cores
+
+    def position(self, lane: Lane, tasks: Sequence[Task]) -> int | None:
+        """Where a lane's next task is, or None; those of the accelerator help when theirs end."""
+        if lane == "any":
+            return 0 if tasks else None
+        wanted = (k for k, task in enumerate(tasks) if self.accelerates(task) == (lane == "gpu"))
+        found = next(wanted, None)
+        return self.position("cpu", tasks) if found is None and lane == "gpu" else found
+
     def place(self, task: Task) -> Place:
         """What the process of a task may use."""
         asked = Place(one_thread=task.part.one_thread, cold=task.part.fresh)
-        if not self.divided:
-            if self.jobs == 1:
-                return asked
-            cores = max((os.cpu_count() or 1) // self.jobs, 1)
-            return replace(asked, accelerator_share=_MEMORY / self.jobs, processes=cores)
-        if not task.runner.accelerated:
+        if not self.divided and self.jobs == 1:
+            return asked
+        if self.divided and not self.accelerates(task):
             return replace(asked, cpu_only=True, one_thread=True)
-        return replace(asked, accelerator_share=_MEMORY / max(self.gpu, 1))
+        num = max(self.gpu, 1) if self.divided else self.jobs
+        cores = max(((os.cpu_count() or 1) - self.cpu) // num, 1)
+        shared = replace(asked, accelerator_share=_MEMORY / num, processes=cores)
+        return replace(shared, one_blas_thread=True)
 
 
 def run_suite(suite: Suite, store: Store, *given: Any, **options: Any) -> list[str]:
@@ -118,13 +149,14 @@ def run_suites(
         report: called with every new cell.
     """
     wanted.check(suites)
-    tasks, left_out = plan(suites, wanted)
-    queue = _Queue(tasks, limits, report)
+    check_methods(processes.on_cores, suites)
+    tasks, left_out = plan(suites, wanted, limits.together)
+    queue = _Queue(tasks, limits, processes, report)
     workers = parallel.current()
     if workers.elsewhere:
         _run([partial(queue.serve_elsewhere, workers)] * workers.num, queue)
     else:
-        _run([partial(queue.serve, lane, processes) for lane in processes.lanes()], queue)
+        _run([partial(queue.serve, lane) for lane in processes.lanes()], queue)
     left = sum(len(task.batch) for task in queue.waiting)
     if not left:
         return left_out
@@ -133,15 +165,20 @@ def run_suites(
             *left_out,
             f"{left} cells: the time limit of {limits.minutes:g} minutes was reached",
         ]
-    return [*left_out, f"{left} cells want an accelerator: no process takes them (--gpu-jobs)"]
+    return [
+        *left_out,
+        f"{left} cells want an accelerator: no process takes them (--gpu-jobs, or --on-cores NAME)",
+    ]
 
 
 class _Queue:
     """Tasks that wait, for one or several workers, until the time is over."""
 
-    def __init__(self, tasks: Sequence[Task], limits: RunLimits, report: Report) -> None:
+    def __init__(
+        self, tasks: Sequence[Task], limits: RunLimits, processes: Processes, report: Report
+    ) -> None:
         self.waiting = deque(tasks)
-        self._limits, self._report = limits, report
+        self._limits, self._processes, self._report = limits, processes, report
         minutes = limits.minutes
         self._end = float("inf") if minutes is None else time.monotonic() + 60 * minutes
         self._lock = threading.Lock()
@@ -151,13 +188,13 @@ class _Queue:
         """Whether the time of the whole run is."""
         return time.monotonic() >= self._end
 
-    def serve(self, lane: Lane, processes: Processes) -> None:
+    def serve(self, lane: Lane) -> None:
         """Measure tasks in a process of its own until there is none, or no time."""
         worker, before = Worker(), None
-        shared = len(processes.lanes()) > 1
+        shared = len(self._processes.lanes()) > 1
         try:
             while (task := self._next(lane)) is not None:
-                place = processes.place(task)
+                place = self._processes.place(task)
                 if worker.place != place or not _shares_process(before, task.part):
                     worker.stop()
                     worker = Worker(place)
@@ -190,7 +227,7 @@ class _Queue:
 
     def _next(self, lane: Lane) -> Task | None:
         with self._lock:
-            position = None if self.over else _position(lane, self.waiting)
+            position = None if self.over else self._processes.position(lane, self.waiting)
             if position is None:
                 return None
             task = self.waiting[position]
@@ -263,15 +300,6 @@ def measure_apart(
     if fresh:
         worker.stop()
     return outcome
-
-
-def _position(lane: Lane, tasks: Sequence[Task]) -> int | None:
-    """Where the next task of a lane is, or None; the accelerator's help when theirs are done."""
-    if lane == "any":
-        return 0 if tasks else None
-    wanted = (k for k, task in enumerate(tasks) if task.runner.accelerated == (lane == "gpu"))
-    found = next(wanted, None)
-    return _position("cpu", tasks) if found is None and lane == "gpu" else found
 
 
 def _shares_process(before: Part | None, part: Part) -> bool:

@@ -53,7 +53,7 @@ class ScoreMatching(OneByOne):
         spent = (time.perf_counter() - wall, time.process_time() - cpu)
         found = {"edge": graph.astype(float), "graphs": graph[None]}
         times = dict(zip(("seconds", "cpu"), map(np.asarray, spent), strict=True))
-        return opponent_measures(found | times, source.graph)
+        return opponent_measures(found | times, source)
 
 
 def estimate(data: Dataset, name: str) -> Int8[np.ndarray, "d d"]:

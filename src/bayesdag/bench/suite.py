@@ -99,6 +99,7 @@ class Table:
         without: methods left out.
         less: differences to this method, data set by data set.
         common: only data sets that all of these methods have.
+        datasets_of: only data sets of this part, whatever part the cells are of.
         ratio: heading, measure and method: that method's mean, divided by the row's.
     """
 
@@ -111,6 +112,7 @@ class Table:
     without: tuple[str, ...] = ()
     less: str | None = None
     common: tuple[str, ...] = ()
+    datasets_of: str = ""
     ratio: tuple[str, str, str] | None = None
 
 

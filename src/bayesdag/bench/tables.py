@@ -1,8 +1,9 @@
 """The writer of tables: one page per suite, from stored cells alone."""
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from bayesdag.posterior.observed_reliability import MISFITS, bin_of
 from bayesdag.runs.files import write_whole
 
 NONE = "–"
+FORMER = "†"  # beside names of methods that the suite has not, or no longer
 _EXPONENT = "exponent:"  # and a number of the setting
 NEGLIGIBLE = 0.5  # nats by which two graphs score alike
 _FEWEST = 10  # pairs below which calibration is not judged
@@ -42,6 +44,11 @@ def page(name: str, suite: Suite, cells: Sequence[Cell]) -> str:
     ]
     for table in suite.tables:
         pieces += _table(table, cells, order)
+    if any(_is_former(cell.method, order) for cell in cells):
+        pieces.append(
+            f"{FORMER} not among the columns of the suite: a version that is gone, or measured "
+            "elsewhere; the commit is that of the row."
+        )
     return "\n\n".join([*pieces, *_failures(cells), *_origins(cells)]) + "\n"
 
 
@@ -212,6 +219,9 @@ def _order(suite: Suite) -> dict[str, int]:
 def _table(table: Table, cells: Sequence[Cell], order: dict[str, int]) -> list[str]:
     """Heading, caption and rows; nothing where there is no cell."""
     chosen = [cell for cell in _rows(cells) if _shown(table, cell)]
+    if table.datasets_of:
+        wanted = {_dataset(cell) for cell in cells if cell.part == table.datasets_of}
+        chosen = [cell for cell in chosen if _dataset(cell) in wanted]
     if table.common:
         chosen = _common(chosen, table.common)
     done = [cell for cell in chosen if cell.status == "done"]
@@ -228,13 +238,24 @@ def _table(table: Table, cells: Sequence[Cell], order: dict[str, int]) -> list[s
     for group, some in _groups(chosen, (*table.rows, "commit"), order):
         good = [cell for cell in some if cell.status == "done"]
         *keys, commit = group
-        rows.append([*keys, _count(some), *(column.text(good) for column in columns.values())])
+        shown = map(partial(_shown_key, order=order), table.rows, keys)
+        rows.append([*shown, _count(some), *(column.text(good) for column in columns.values())])
         rows[-1] += [_ratio(table, good, done)] if table.ratio is not None else []
         rows[-1] += [commit] if dated else []
     titles += [table.ratio[0]] if table.ratio else []
     titles += ["commit"] if dated else []
     head = [f"## {table.title}"] if table.title else []
     return [*head, *([table.caption] if table.caption else []), markdown(titles, rows)]
+
+
+def _shown_key(name: str, key: object, order: Mapping[str, int]) -> object:
+    """Marked where it is a method that the suite has not: a reader would look for it in vain."""
+    return f"{key} {FORMER}" if name == "method" and _is_former(str(key), order) else key
+
+
+def _is_former(method: str, order: Mapping[str, int]) -> bool:
+    """Whether a suite that has methods has not this one."""
+    return len(order) > len(BASELINES) and method not in order
 
 
 def _rows(cells: Sequence[Cell]) -> list[Cell]:

@@ -1,4 +1,4 @@
-"""Tables of a treatment that was not assigned by chance: what it does, on average.
+"""Tables of a treatment that was not assigned by chance: what it does, on average and to each.
 
 Made after the IHDP benchmark (Hill, 2011, "Bayesian nonparametric modeling for causal inference"):
 747 rows, six continuous and nineteen binary covariates, one row in five treated, and two response
@@ -14,23 +14,38 @@ import pandas as pd
 from jaxtyping import Float
 from scipy import stats
 
-from bayesdag import fitting, plugins
+from bayesdag import fitting
 from bayesdag.bench import usage
+from bayesdag.bench.fits import FitRunner
 from bayesdag.bench.runners import OneByOne
 from bayesdag.bench.suite import Measures, Trial
+from bayesdag.posterior import Posterior
+from bayesdag.posterior.effect_result import Counterfactual
 from bayesdag.types import Method
 
 SURFACES = ("linear", "nonlinear")
 TREATMENT, OUTCOME = "treatment", "outcome"
 EFFECT = 4.0  # of the linear surface
+NUM_INDIVIDUALS = 100  # rows of a table whose own effects are judged
 _STREAM = 1911  # beside the seed
 
 
 class TreatmentTable(NamedTuple):
-    """Rows, and the average effect of the treatment over them."""
+    """Rows, and the effect of the treatment on each of them."""
 
     table: pd.DataFrame
-    average_effect: float
+    effects: Float[np.ndarray, " n"]
+
+    @property
+    def average_effect(self) -> float:
+        """Mean over the rows."""
+        return float(self.effects.mean())
+
+    @property
+    def some(self) -> np.ndarray:
+        """Numbers of the rows whose own effects are judged, evenly spread."""
+        num = min(NUM_INDIVIDUALS, len(self.table))
+        return np.linspace(0, len(self.table) - 1, num).astype(int)
 
     @property
     def tiers(self) -> list[list[str]]:
@@ -67,7 +82,7 @@ class Treatments:
         table = pd.DataFrame(x, columns=names)
         table[TREATMENT] = treated.astype(int)
         table[OUTCOME] = np.where(treated, means[1], means[0]) + noise
-        return TreatmentTable(table, float((means[1] - means[0]).mean()))
+        return TreatmentTable(table, means[1] - means[0])
 
     def _covariates(self, rng: np.random.Generator) -> Float[np.ndarray, "n k"]:
         continuous = rng.standard_normal((self.num_rows, self.num_continuous))
@@ -93,7 +108,7 @@ class Treatments:
 
 @dataclass(frozen=True)
 class PosteriorEffect(OneByOne):
-    """The average effect as a method states it, told nothing but what precedes what.
+    """Effects as a method states them, told nothing but what precedes what.
 
     Attributes:
         method: a method, or the name of one.
@@ -106,11 +121,11 @@ class PosteriorEffect(OneByOne):
 
     @property
     def accelerated(self) -> bool:
-        """Whether networks may be trained."""
-        return "'scores/neural'" in str(plugins.configuration(fitting.build_method(self.method)))
+        """Whether the method gains by an accelerator."""
+        return FitRunner(self.method).accelerated
 
     def measure_one(self, trial: Trial) -> Measures:
-        """Error of the mean, and whether the interval holds the truth."""
+        """Errors of the mean and of single rows, and whether the intervals hold the truth."""
         source = trial.dataset(trial.seed)
         wall, cpu = time.perf_counter(), usage.cpu_seconds()
         posterior = fitting.fit(
@@ -124,7 +139,20 @@ class PosteriorEffect(OneByOne):
         )
         stated = posterior.effect(TREATMENT, OUTCOME, values=(0, 1))
         spent = {"seconds": time.perf_counter() - wall, "cpu": usage.cpu_seconds() - cpu}
-        return judge(stated.mean, stated.hdi(), source.average_effect) | spent
+        average = judge(stated.mean, stated.hdi(), source.average_effect)
+        return average | _individuals(posterior, source) | spent
+
+
+def _individuals(posterior: Posterior, source: TreatmentTable) -> Measures:
+    """What would have become of the same rows, treated and not."""
+    rows = source.table.iloc[source.some]
+    without, treated = (posterior.counterfactual(rows, {TREATMENT: level}) for level in (0, 1))
+    outcome = treated.names.index(OUTCOME)
+    gaps = (treated.draws - without.draws)[..., [outcome]]
+    effects = Counterfactual(gaps, treated.weights, (OUTCOME,))
+    low, high = effects.hdi()
+    ends = low[OUTCOME].to_numpy(), high[OUTCOME].to_numpy()
+    return judge_each(effects.mean()[OUTCOME].to_numpy(), ends, source.effects[source.some])
 
 
 @dataclass(frozen=True)
@@ -133,25 +161,37 @@ class LeastSquares(OneByOne):
 
     Attributes:
         covariates: whether they are adjusted for.
+        interactions: whether the treatment acts the more, the larger a covariate is (Lin, 2013,
+            "Agnostic notes on regression adjustments to experimental data").
     """
 
     covariates: bool = True
+    interactions: bool = False
 
     def measure_one(self, trial: Trial) -> Measures:
-        """Error of the coefficient, and whether its interval holds the truth."""
+        """Errors of the mean and of single rows, and whether the intervals hold the truth."""
         source = trial.dataset(trial.seed)
         wall, cpu = time.perf_counter(), usage.cpu_seconds()
-        table = source.table
-        kept = [*source.tiers[0], TREATMENT] if self.covariates else [TREATMENT]
-        x = np.column_stack([np.ones(len(table)), table[kept].to_numpy(float)])
-        y = table[OUTCOME].to_numpy()
+        constant = np.ones((len(source.table), 1))
+        treated, y = source.table[[TREATMENT]].to_numpy(float), source.table[OUTCOME].to_numpy()
+        known = source.table[source.tiers[0]].to_numpy(float) - [
+            *source.table[source.tiers[0]].mean()
+        ]
+        base = np.hstack([constant, known]) if self.covariates else constant
+        acting = np.hstack([constant, known]) if self.interactions else constant
+        x = np.hstack([base, treated * acting])
         found, residues = np.linalg.lstsq(x, y, rcond=None)[0], len(y) - x.shape[1]
-        variance = float(((y - x @ found) ** 2).sum() / residues)
-        error = float(np.sqrt(variance * np.linalg.inv(x.T @ x)[-1, -1]))
-        half = error * float(stats.t.ppf(0.975, residues))
+        variance = float(((y - x @ found) ** 2).sum() / residues) * np.linalg.pinv(x.T @ x)
+        own, spread = found[base.shape[1] :], variance[base.shape[1] :, base.shape[1] :]
+        # The mean over the rows first, whose covariates are centred; then some of the rows.
+        at = np.vstack([acting.mean(axis=0), acting[source.some]])
+        effects, errors = at @ own, np.sqrt(np.einsum("ij,jk,ik->i", at, spread, at))
+        half = errors * float(stats.t.ppf(0.975, residues))
         spent = {"seconds": time.perf_counter() - wall, "cpu": usage.cpu_seconds() - cpu}
-        interval = (float(found[-1]) - half, float(found[-1]) + half)
-        return judge(float(found[-1]), interval, source.average_effect) | spent
+        low, high = effects - half, effects + half
+        average = judge(float(effects[0]), (low[0], high[0]), source.average_effect)
+        each = judge_each(effects[1:], (low[1:], high[1:]), source.effects[source.some])
+        return average | each | spent
 
 
 def judge(estimate: float, interval: tuple[float, float], truth: float) -> Measures:
@@ -163,4 +203,17 @@ def judge(estimate: float, interval: tuple[float, float], truth: float) -> Measu
         "effect_error": abs(float(estimate) - truth),
         "effect_width": float(high - low),
         "effect_coverage": [1, int(low <= truth <= high)],
+    }
+
+
+def judge_each(
+    estimates: Float[np.ndarray, " n"],
+    interval: tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"]],
+    truth: Float[np.ndarray, " n"],
+) -> Measures:
+    """Root mean square error over rows (PEHE), and how many intervals hold the truth."""
+    inside = (interval[0] <= truth) & (truth <= interval[1])
+    return {
+        "individual_error": float(np.sqrt(np.mean((estimates - truth) ** 2))),
+        "individual_coverage": [len(truth), int(inside.sum())],
     }

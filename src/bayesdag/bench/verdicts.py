@@ -19,17 +19,30 @@ MEASURES: dict[str, tuple[str, bool, str]] = {
     "expected_cpdag_shd": ("CPDAG-SHD", True, ".2f"),
     "edge_f1": ("F1", False, ".3f"),
     "log_score": ("log score", False, ".3f"),
+    "effect_error": ("error of effects", True, ".3f"),
+    "interventional_nll": ("interventional NLL", True, ".2f"),
     "seconds": ("seconds", True, ".0f"),
 }
-COMPARED = ("expected_shd", "expected_cpdag_shd", "log_score")
+COMPARED = (
+    *("expected_shd", "expected_cpdag_shd", "log_score"),
+    *("effect_error", "interventional_nll"),
+)
 # Settings whose data sets are pooled for a verdict; elsewhere each setting has its own.
 POOLED = {"broken_worlds": ("data",), "measured": ("data", "marking"), "neural_scores": ()}
-LEFT_OUT = ("alpha_mu", "trivial", "speed", "joint", "paper_engine", "growth")
+# Suites that compare nothing, or an engine of ours with itself.
+LEFT_OUT = (
+    *("alpha_mu", "trivial", "speed", "joint", "paper_engine", "growth"),
+    *("ablations", "certainty_ablations", "neural_scores"),
+)
 VERDICTS = ("better", "equal", "worse", "not judged")
-# Whom a method is compared with; whoever is of none is another engine of this package.
+# Whom a method is compared with.
 TRIVIAL, PUBLISHED, RIVALS = "trivial methods", "published systems", "rivals"
 ENGINES = "our other engines"
 KINDS = (PUBLISHED, RIVALS, ENGINES, TRIVIAL)
+# Plug-ins that are no engines of ours, and names of engines in cells that say no plug-in.
+_OF_PLUGIN = {f"methods/{name}": TRIVIAL for name in BASELINES}
+_OF_PLUGIN |= {f"methods/{name}": PUBLISHED for name in ("bcd", "bootstrap_ges", "dds", "dibs")}
+_OF_PLUGIN |= {"methods/cam": RIVALS}
 _ENGINES = ("collapsed", "exact", "joint", "averaged", "bagged", "auto", "bayesdag")
 
 
@@ -49,6 +62,19 @@ class Group:
             for cell in self.cells
             if cell.measures.get(measure) is not None
         }
+
+    @property
+    def kind(self) -> str:
+        """Whose method it is: one of `KINDS`; an engine of ours if it is no other."""
+        if self.method in (*BASELINES, BASE_RATE):
+            return TRIVIAL
+        if any(self.method in names for names in SYSTEMS.values()):
+            return PUBLISHED
+        fitted = (self.cells[0].stamp.get("settings") or {}).get("method")
+        plugin = fitted.get("plugin") if isinstance(fitted, dict) else None
+        if plugin is None:
+            return ENGINES if self.method.startswith(_ENGINES) else RIVALS
+        return _OF_PLUGIN.get(plugin, ENGINES)
 
     @property
     def devices(self) -> str:
@@ -76,6 +102,7 @@ class Verdict:
         word: one of `VERDICTS`.
         other: name of the other method or system.
         said: the same with its figure, or with the number of shared data sets and its commit.
+        kind: whose the other one is: one of `KINDS`.
         figure: the printed one; None beside cells.
     """
 
@@ -85,6 +112,7 @@ class Verdict:
     word: str
     other: str
     said: str
+    kind: str = PUBLISHED
     figure: PublishedFigure | None = None
 
     @property
@@ -92,15 +120,6 @@ class Verdict:
         """Our mean with its interval, and on how many data sets."""
         values = list(self.ours.values(self.measure).values())
         return f"{interval(values, MEASURES[self.measure][2])} ({len(values)})"
-
-    @property
-    def kind(self) -> str:
-        """Whom it is beside: one of `KINDS`."""
-        if self.other in (*BASELINES, BASE_RATE):
-            return TRIVIAL
-        if self.figure or any(self.other in names for names in SYSTEMS.values()):
-            return PUBLISHED
-        return ENGINES if self.other.startswith(_ENGINES) else RIVALS
 
 
 def grouped(suite: str, cells: Iterable[Cell]) -> list[Group]:
@@ -149,7 +168,7 @@ def beside_printed(groups: Sequence[Group]) -> Iterator[Verdict]:
             values = list(group.values(one.measure).values())
             if values and _same(one, group):
                 word = printed_verdict(values, one.value, one.half, less)
-                yield Verdict(group, one.data, one.measure, word, one.system, said, one)
+                yield Verdict(group, one.data, one.measure, word, one.system, said, figure=one)
 
 
 def _same(figure: PublishedFigure, group: Group) -> bool:
@@ -181,7 +200,7 @@ def beside_others(groups: Sequence[Group]) -> Iterator[Verdict]:
                     pair = [own[key] for key in shared], [theirs[key] for key in shared]
                     word = paired_verdict(*pair, less)
                     said = _named(f"{other.method} ({len(shared)})", other, group)
-                    yield Verdict(group, where, measure, word, other.method, said)
+                    yield Verdict(group, where, measure, word, other.method, said, other.kind)
 
 
 def _named(name: str, other: Group, group: Group) -> str:

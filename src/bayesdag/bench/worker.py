@@ -37,6 +37,8 @@ class Place:
     Attributes:
         cpu_only: no accelerator.
         one_thread: compute in one CPU thread.
+        one_blas_thread: leave BLAS and LAPACK one thread, as fits do where threadpoolctl is
+            installed: idle ones spin, and take the cores from the processes beside.
         accelerator_share: of an accelerator's memory that the process reserves; None: all.
         processes: that a fit on the CPU may share its work among; None: one per core.
         cold: programs that other processes have compiled are not used either.
@@ -44,6 +46,7 @@ class Place:
 
     cpu_only: bool = False
     one_thread: bool = False
+    one_blas_thread: bool = False
     accelerator_share: float | None = None
     processes: int | None = None
     cold: bool = False
@@ -55,6 +58,7 @@ class Place:
             found["JAX_PLATFORMS"] = "cpu"
         if self.one_thread:
             found["XLA_FLAGS"] = f"{_SINGLE} {os.environ.get('XLA_FLAGS', '')}".strip()
+        if self.one_thread or self.one_blas_thread:
             found |= dict.fromkeys(_BLAS, "1")
         if self.accelerator_share is not None and _MEMORY not in os.environ:
             found[_MEMORY] = f"{self.accelerator_share:.3f}"

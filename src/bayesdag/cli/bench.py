@@ -64,6 +64,14 @@ def bench(
     cpu_jobs: Annotated[
         int, typer.Option(help="And so many others, with one thread each and no accelerator.")
     ] = 0,
+    on_cores: Annotated[
+        list[str] | None,
+        typer.Option(help="Methods counted among these others although they gain by a GPU."),
+    ] = None,
+    together: Annotated[
+        int | None,
+        typer.Option(help="Most data sets that engines of the paper fit in one run; then stored."),
+    ] = None,
     cluster: Cluster = None,
     retry: Annotated[bool, typer.Option("--retry", help="Run lost cells again.")] = False,
     renew: Annotated[
@@ -113,8 +121,8 @@ def bench(
             left_out = run_suites(
                 list(suites.values()),
                 wanted,
-                RunLimits(limit, limit_gb, limit_minutes),
-                Processes(jobs, gpu_jobs, cpu_jobs),
+                RunLimits(limit, limit_gb, limit_minutes, together),
+                Processes(jobs, gpu_jobs, cpu_jobs, _names(on_cores or [], runners)),
                 report=lambda cell: say(_line(cell), as_json),
             )
         for words in left_out:

@@ -2,9 +2,9 @@
 
 from itertools import product
 
+from bayesdag.bench.datasets import standardised_columns
 from bayesdag.bench.suite import Part, Size, Suite, Table, Trial
 from bayesdag.bench.suites.broken_worlds import METHODS, runners
-from bayesdag.datasets.synthetic import Synthetic
 from bayesdag.methods.cam import CAM
 
 # First seed of each part: figures come from data that nobody has looked at.
@@ -52,14 +52,7 @@ def _trials(size: Size, first: int) -> list[Trial]:
         Trial(
             dict(zip(SETTING, (kind, density, d, num_rows), strict=True)),
             seed,
-            Synthetic(
-                num_variables=d,
-                edges_per_node=density,
-                mechanism=KINDS[kind],
-                scaling="standardised",
-                num_train=num_rows,
-                num_test=0,
-            ),
+            standardised_columns(d, num_rows, KINDS[kind], edges_per_node=density),
         )
         for seed in range(first, first + NUM_SETS[size])
         for d, density in product(VARIABLES[size], DENSITIES[size])

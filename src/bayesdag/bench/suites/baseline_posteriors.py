@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from bayesdag.bench.datasets import standardised_columns
 from bayesdag.bench.fits import FitRunner
 from bayesdag.bench.horseshoe import HorseshoeOrders
 from bayesdag.bench.suite import Part, Runner, Size, Suite, Table, trials
@@ -98,14 +99,7 @@ def build(size: Size) -> Suite:
 
 
 def _made(num_rows: int) -> Synthetic:
-    return Synthetic(
-        num_variables=5,
-        edges_per_node=1,
-        mechanism="signed_linear",
-        num_train=num_rows,
-        num_test=0,
-        scaling="standardised",
-    )
+    return standardised_columns(5, num_rows, "signed_linear")
 
 
 def _runner(system: ComparedSystem) -> Runner:

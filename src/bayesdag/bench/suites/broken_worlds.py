@@ -1,11 +1,12 @@
 """Data that break the model: whether what is called certain is true."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import product
 
+from bayesdag.bench.columns import ACCURACY, COST, PATIENCE, others
 from bayesdag.bench.fits import with_baselines
 from bayesdag.bench.runners import BaseRate
-from bayesdag.bench.suite import BASE_RATE, Part, Runner, Size, Suite, Table, Trial
+from bayesdag.bench.suite import BASE_RATE, BASELINES, Part, Runner, Size, Suite, Table, Trial
 from bayesdag.datasets._worlds import DEVELOPMENT, FIGURES
 from bayesdag.datasets.broken_world import BrokenWorld
 from bayesdag.methods.collapsed import Collapsed
@@ -21,6 +22,8 @@ METHODS = {
     "quick": {LINEAR: Collapsed.PRESETS["quick"]},
     "paper": {NEURAL: Collapsed.PRESETS["neural"], LINEAR: Collapsed()},
 }
+_OTHERS = "figures others"  # everyone else: as many rows, variables and edges as here
+_NUM_SIZES_OF_OTHERS = 2
 _SMALL = (200, 5, 1)
 _STRIDE = 7  # has no factor in common with the 18 sizes
 _MANY_CELLS = 25_000
@@ -44,21 +47,37 @@ CAPTION = (
 
 def build(size: Size) -> Suite:
     """The suite of this size."""
+    everybody = Table(
+        "Everyone, figures",
+        ("data", "method"),
+        {**ACCURACY, **COST},
+        parts=("figures", _OTHERS),
+        datasets_of=_OTHERS,
+    )
     return Suite(
         title="Data that break the model",
         caption=CAPTION,
-        parts=tuple(
-            Part(half, tuple(_trials(size, half)), runners(METHODS[size]), 900.0, interleaved=True)
-            for half in HALVES
-        ),
-        tables=tuple(
-            table
-            for half in HALVES
-            for table in (
-                Table(f"By family, {half}", ("data", "method"), WORTH, parts=(half,)),
-                Table(f"By size, {half}", (*SETTING[1:], "method"), WORTH, parts=(half,)),
-            )
-        ),
+        parts=(*(_part(size, half) for half in HALVES), _of_others(size)),
+        tables=(*(table for half in HALVES for table in _tables(half)), everybody),
+    )
+
+
+def _part(size: Size, half: str) -> Part:
+    sets = tuple(_trials(size, half, sizes(size)))
+    return Part(half, sets, runners(METHODS[size]), 900.0, interleaved=True)
+
+
+def _of_others(size: Size) -> Part:
+    """All other columns, on the first sizes of the half that is for figures."""
+    methods = others(size, (*METHODS[size], *BASELINES))
+    sets = _trials(size, "figures", sizes(size)[:_NUM_SIZES_OF_OTHERS])
+    return Part(_OTHERS, tuple(sets), methods, PATIENCE, interleaved=True)
+
+
+def _tables(half: str) -> tuple[Table, ...]:
+    return (
+        Table(f"By family, {half}", ("data", "method"), WORTH, parts=(half,)),
+        Table(f"By size, {half}", (*SETTING[1:], "method"), WORTH, parts=(half,)),
     )
 
 
@@ -80,10 +99,10 @@ def sizes(size: Size) -> list[tuple[int, int, int]]:
     return sorted(mixed, key=lambda setting: setting[0] * setting[1] > _MANY_CELLS)
 
 
-def _trials(size: Size, half: str) -> Iterator[Trial]:
+def _trials(size: Size, half: str, wanted: Iterable[tuple[int, int, int]]) -> Iterator[Trial]:
     """Families take turns, then seeds, then sizes: wherever a run stops, all have their share."""
     families, first = HALVES[half]
-    for num_rows, d, edges_per_node in sizes(size):
+    for num_rows, d, edges_per_node in wanted:
         for seed in range(first, first + NUM_SETS[size]):
             for family in families:
                 values = (family, num_rows, d, edges_per_node)

@@ -3,11 +3,11 @@
 from dataclasses import replace
 
 from bayesdag.bench.columns import fits
+from bayesdag.bench.datasets import standardised_columns
 from bayesdag.bench.suite import Part, Size, Suite, Table, Trial
 from bayesdag.bench.suites.broken_worlds import WORTH
 from bayesdag.datasets._worlds import DEVELOPMENT
 from bayesdag.datasets.broken_world import BrokenWorld
-from bayesdag.datasets.synthetic import Synthetic
 from bayesdag.methods.collapsed import Collapsed
 from bayesdag.scores.neural import NeuralScore
 from bayesdag.types import PlainData
@@ -61,14 +61,7 @@ def _methods(size: Size) -> PlainData:
 def _trials(size: Size) -> list[Trial]:
     """Families take turns, seed by seed."""
     d, num_rows = SIZES[size]
-    linear = Synthetic(
-        num_variables=d,
-        edges_per_node=1,
-        mechanism="signed_linear",
-        scaling="standardised",
-        num_train=num_rows,
-        num_test=0,
-    )
+    linear = standardised_columns(d, num_rows, "signed_linear")
     made = {"linear": linear}
     made |= {family: BrokenWorld(family, d, 1, num_rows) for family in DEVELOPMENT}
     return [

@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 from typing import Any
 
-from bayesdag.bench.columns import LINEAR, NEURAL, PATIENCE, fits
-from bayesdag.bench.datasets import WithGaps
+from bayesdag.bench.columns import LINEAR, NEURAL, PATIENCE, fits, others
+from bayesdag.bench.datasets import WithGaps, standardised_columns
+from bayesdag.bench.fits import FitRunner
 from bayesdag.bench.suite import FIGURES, Part, Setting, Size, Suite, Table, Trial
 from bayesdag.datasets.synthetic import Synthetic
 from bayesdag.methods.collapsed import Collapsed
@@ -12,6 +13,8 @@ from bayesdag.types import PlainData
 
 CURVES = "collapsed, curves"
 NUM_SETS = {"quick": 1, "paper": 10}
+NUM_OF_OTHERS = 5  # data sets of all other columns
+IMPUTED = "imputed"
 METHODS: dict[Size, PlainData] = {
     "quick": {LINEAR: Collapsed.PRESETS["quick"]},
     "paper": {LINEAR: Collapsed(), CURVES: Collapsed.PRESETS["additive"], "auto": "auto"},
@@ -44,27 +47,36 @@ def build(size: Size) -> Suite:
     parts = [Part("gaps", trials, fits(METHODS[size]), PATIENCE, interleaved=True)]
     if hardest:
         parts.append(Part("networks", hardest, fits(NETWORKS), PATIENCE, interleaved=True))
+    parts += _of_others(size, trials)
     rows = ("functions", "gaps", "missing", "handling", "method")
     return Suite("Tables with gaps", CAPTION, tuple(parts), (Table("", rows, COLUMNS),))
 
 
+def _of_others(size: Size, trials: tuple[Trial, ...]) -> list[Part]:
+    """All other columns; those of other packages want whole rows."""
+    known = {*METHODS[size], *(NETWORKS if size == "paper" else {})}
+    methods = others(size, known)
+    with_gaps = {name: r for name, r in methods.items() if isinstance(r, FitRunner)}
+    asked = (0.0, FRACTIONS[size][-1])
+    some = [t for t in trials if t.seed < FIGURES + NUM_OF_OTHERS and t.setting["missing"] in asked]
+    whole = tuple(trial for trial in some if trial.setting["handling"] != IMPUTED)
+    imputed = tuple(trial for trial in some if trial.setting["handling"] == IMPUTED)
+    return [
+        Part("others, whole rows", whole, methods, PATIENCE, interleaved=True),
+        Part("others, imputed", imputed, with_gaps, PATIENCE, interleaved=True),
+    ]
+
+
 def _is_for_networks(setting: Setting) -> bool:
     kinds = setting["functions"], setting["gaps"], setting["missing"], setting["handling"]
-    return kinds in (("mlp", "none", 0.0, "none"), ("mlp", "anywhere", 0.3, "imputed"))
+    return kinds in (("mlp", "none", 0.0, "none"), ("mlp", "anywhere", 0.3, IMPUTED))
 
 
 def _trials(size: Size) -> Iterator[Trial]:
     d, num_rows = SIZES[size]
     for seed in range(FIGURES, FIGURES + NUM_SETS[size]):
         for functions in FUNCTIONS[size]:
-            made = Synthetic(
-                num_variables=d,
-                edges_per_node=1,
-                mechanism=functions,
-                scaling="standardised",
-                num_train=num_rows,
-                num_test=0,
-            )
+            made = standardised_columns(d, num_rows, functions)
             for about, dataset in _versions(size, made):
                 yield Trial({"functions": functions, **about}, seed, dataset)
 
@@ -73,6 +85,6 @@ def _versions(size: Size, made: Synthetic) -> Iterator[tuple[PlainData, Any]]:
     yield {"gaps": "none", "missing": 0.0, "handling": "none"}, made
     for fraction in FRACTIONS[size]:
         for gaps, at_random in (("anywhere", False), ("at random", True)):
-            for handling, whole in (("imputed", False), ("rows dropped", True)):
+            for handling, whole in ((IMPUTED, False), ("rows dropped", True)):
                 about = {"gaps": gaps, "missing": fraction, "handling": handling}
                 yield about, WithGaps(made, fraction, at_random, whole)

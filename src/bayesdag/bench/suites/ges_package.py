@@ -1,5 +1,6 @@
 """Greedy equivalence search beside causal-learn's: same rows, same score, a hundred data sets."""
 
+from bayesdag.bench.datasets import standardised_columns
 from bayesdag.bench.ges_package import BesideSearch
 from bayesdag.bench.runners import Opponent
 from bayesdag.bench.suite import Part, Size, Suite, Table, trials
@@ -75,11 +76,4 @@ def build(size: Size) -> Suite:
 
 
 def _made(d: int, degree: int, num_rows: int) -> Synthetic:
-    return Synthetic(
-        num_variables=d,
-        edges_per_node=degree,
-        mechanism="signed_linear",
-        num_train=num_rows,
-        num_test=0,
-        scaling="standardised",
-    )
+    return standardised_columns(d, num_rows, "signed_linear", edges_per_node=degree)

@@ -11,8 +11,8 @@ from bayesdag.bench.columns import (
     SYSTEMS,
     fits,
 )
+from bayesdag.bench.datasets import standardised_columns
 from bayesdag.bench.suite import BASELINES, Part, Runner, Size, Suite, Table, Trial
-from bayesdag.datasets.synthetic import Synthetic
 from bayesdag.methods.bayesdag import BayesDAG
 from bayesdag.methods.collapsed import Collapsed
 from bayesdag.types import PlainData
@@ -23,7 +23,6 @@ ROWS = {"quick": (100, 200), "paper": (200, 500, 1000, 2000, 5000, 10_000)}
 CHAINS = {"quick": (2, 4), "paper": (4, 8, 16, 32, 64)}
 MIDDLE = {"quick": (4, 100), "paper": (10, 1000)}  # variables and rows where the other varies
 FEW: PlainData = {"num_warmup": 2, "num_samples": 1, "thinning": 1}
-SHOWN = ("SCORE", "NoGAM", "DAGMA-MLP (dagma)", "BOSS (causal-learn)", "GES (causal-learn)")
 KEYS = {"variables": "d", "rows": "rows", "chains": "chains"}
 CAPTION = (
     "One process per cell, so that times include compilation and memory is that of one fit. "
@@ -57,17 +56,14 @@ def _part(name: str, made: list[Trial], runners: dict[str, Runner]) -> Part:
 
 
 def _trial(d: int, num_rows: int, **more: int) -> Trial:
-    made = Synthetic(
-        num_variables=d, edges_per_node=1, scaling="standardised", num_train=num_rows, num_test=0
-    )
+    made = standardised_columns(d, num_rows)
     return Trial({"d": d, "rows": num_rows, **more}, SEED, made)
 
 
 def _everyone(size: Size) -> dict[str, Runner]:
     if size == "quick":
         return fits({**ADDITIVE[size], "collapsed, BGe": ENGINES[size]["collapsed, BGe"]})
-    rivals = {name: RIVALS[name] for name in SHOWN}
-    return {**fits({**ENGINES[size], **SYSTEMS[size], **ADDITIVE[size]}), **rivals}
+    return {**fits({**ENGINES[size], **SYSTEMS[size], **ADDITIVE[size]}), **RIVALS}
 
 
 def _with_chains(size: Size, num: int) -> dict[str, Runner]:

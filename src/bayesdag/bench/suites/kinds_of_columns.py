@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from bayesdag.bench.columns import fits
+from bayesdag.bench.columns import PATIENCE, everyone, fits
 from bayesdag.bench.runners import Opponent
 from bayesdag.bench.suite import FIGURES, Part, Size, Suite, Table, Trial
 from bayesdag.datasets.discrete_network import DiscreteNetwork
@@ -65,20 +65,22 @@ OURS: dict[str, Any] = {"parts": ("levels", "opponents")}
 
 def build(size: Size) -> Suite:
     """The suite of this size."""
-    mixed = tuple(_mixed(size))
+    mixed, levels, everybody = tuple(_mixed(size)), tuple(_levels(size)), everyone(size)
     parts = (
         Part("mixed", mixed, fits(MIXED), 900.0, interleaved=True),
         Part("mixed opponents", mixed, MIXED_RIVALS, 900.0, fresh=True, interleaved=True),
-        Part("levels", tuple(_levels(size)), fits(LEVELS), 1800.0, interleaved=True),
-        Part("opponents", tuple(_levels(size)), RIVALS, 1800.0, fresh=True, interleaved=True),
+        Part("levels", levels, fits(LEVELS), 1800.0, interleaved=True),
+        Part("opponents", levels, RIVALS, 1800.0, fresh=True, interleaved=True),
+        Part("mixed others", mixed, everybody, PATIENCE, interleaved=True),
+        Part("levels others", levels, everybody, PATIENCE, interleaved=True),
     )
     return Suite(
         title="Columns of several kinds",
         caption="Random networks, half of whose columns are binary, ordinal or categorical and act "
         "as levels, or are cut into levels after they have acted; and networks of tables of "
-        "probabilities. Codes as numbers: BGe of "
-        "standardised codes; its NLL is of densities of codes and is not comparable. Undirected "
-        "edges of a class count half in each direction. Networks "
+        "probabilities. Codes as numbers: BGe of standardised codes, as other packages and engines "
+        "without a model of levels see them; their NLL is of densities of codes and is not "
+        "comparable. Undirected edges of a class count half in each direction. Networks "
         f"other than asia are read from {FOLDER}/<name>.bif.gz below BAYESDAG_DATA.",
         parts=parts,
         tables=(
@@ -86,13 +88,13 @@ def build(size: Size) -> Suite:
                 "Half levels",
                 ("functions", "d", "rows", "method"),
                 COLUMNS,
-                parts=("mixed", "mixed opponents"),
+                parts=("mixed", "mixed opponents", "mixed others"),
             ),
             Table(
                 "Levels only",
                 ("network", "rows", "method"),
                 OF_LEVELS,
-                parts=("levels", "opponents"),
+                parts=("levels", "opponents", "levels others"),
             ),
             Table("Levels only, all networks together", ("rows", "method"), CALIBRATION, **OURS),
             Table("Levels only, all fits together", ("method",), CALIBRATION, **OURS),

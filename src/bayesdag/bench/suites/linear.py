@@ -1,5 +1,6 @@
 """Linear data, unequal noise: who finds the graph, in what time, how close to exact."""
 
+from bayesdag.bench.datasets import standardised_columns
 from bayesdag.bench.fits import FitRunner, with_baselines
 from bayesdag.bench.runners import Opponent
 from bayesdag.bench.suite import Part, Size, Suite, Table, Trial, trials
@@ -60,14 +61,7 @@ def build(size: Size) -> Suite:
 def _compared(size: Size) -> tuple[tuple[Trial, ...], tuple[Trial, ...]]:
     ours, theirs = [], []
     for d, (num, with_opponents) in NUM_DATASETS[size].items():
-        made = Synthetic(
-            num_variables=d,
-            edges_per_node=2,
-            mechanism="signed_linear",
-            num_train=1000,
-            num_test=0,
-            scaling="standardised",
-        )
+        made = standardised_columns(d, 1000, "signed_linear", edges_per_node=2)
         ours += trials({"d": d}, made, range(FIRST_SEED, FIRST_SEED + num))
         theirs += trials({"d": d}, made, range(FIRST_SEED, FIRST_SEED + with_opponents))
     return tuple(ours), tuple(theirs)

@@ -2,10 +2,10 @@
 
 from itertools import product
 
+from bayesdag.bench.datasets import standardised_columns
 from bayesdag.bench.fits import FitRunner
 from bayesdag.bench.suite import Part, Size, Suite, Table, Trial
 from bayesdag.bench.suites.broken_worlds import METHODS
-from bayesdag.datasets.synthetic import Synthetic
 from bayesdag.methods.exact import Exact
 
 FIRST_SEED = 1000  # smaller seeds are for development
@@ -51,15 +51,7 @@ def _trials(size: Size) -> list[Trial]:
         Trial(
             {"d": d, "rows": num_rows},
             seed,
-            Synthetic(
-                num_variables=d,
-                edges_per_node=1,
-                expected=True,
-                mechanism="signed_linear",
-                scaling="standardised",
-                num_train=num_rows,
-                num_test=0,
-            ),
+            standardised_columns(d, num_rows, "signed_linear", expected=True),
         )
         for seed in range(FIRST_SEED, FIRST_SEED + NUM_SETS[size])
         for d, num_rows in SIZES[size]

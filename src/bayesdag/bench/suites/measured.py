@@ -2,9 +2,11 @@
 
 from collections.abc import Iterator
 
-from bayesdag.bench.suite import Part, Size, Suite, Table, Trial
+from bayesdag.bench.columns import PATIENCE, others
+from bayesdag.bench.fits import FitRunner
+from bayesdag.bench.suite import BASELINES, Part, Runner, Size, Suite, Table, Trial
 from bayesdag.bench.suites.broken_worlds import METHODS, WORTH, runners
-from bayesdag.datasets._conditions import MARKINGS
+from bayesdag.datasets._conditions import MARKINGS, NOTHING, TARGETS
 from bayesdag.datasets.light_tunnel import LightTunnel
 from bayesdag.datasets.sachs_full import SachsFull
 from bayesdag.types import PlainData
@@ -29,14 +31,34 @@ CAPTION = (
 
 def build(size: Size) -> Suite:
     """The suite of this size."""
-    methods = runners(METHODS[size], with_environment=True)
+    methods, sets = runners(METHODS[size], with_environment=True), tuple(_trials(size))
     columns = {**WORTH, "NLL": "nll .2f"}
     return Suite(
         title="Measured data",
         caption=CAPTION,
-        parts=(Part("measured", tuple(_trials(size)), methods, 900.0, interleaved=True),),
+        parts=(
+            Part("measured", sets, methods, 900.0, interleaved=True),
+            *(_of_others(size, marking, sets) for marking in MARKINGS),
+        ),
         tables=(Table("", (*SETTING, "method"), columns),),
     )
+
+
+def _of_others(size: Size, marking: str, sets: tuple[Trial, ...]) -> Part:
+    """All other columns that understand a marking: other packages have none for it."""
+    marked = tuple(trial for trial in sets if trial.setting["marking"] == marking)
+    methods = others(size, (*METHODS[size], *BASELINES), with_environment=True)
+    able = {name: runner for name, runner in methods.items() if _understands(runner, marking)}
+    return Part(f"others, {marking}", marked, able, PATIENCE, interleaved=True)
+
+
+def _understands(runner: Runner, marking: str) -> bool:
+    if marking == NOTHING or not isinstance(runner, FitRunner):
+        return marking == NOTHING
+    method = runner.built()
+    if marking == TARGETS:
+        return method.supports_interventions
+    return "environments" in method.supported_constraints
 
 
 def _trials(size: Size) -> Iterator[Trial]:

@@ -1,10 +1,10 @@
 """The systems of the published comparison, and those people use, on the same data."""
 
 from bayesdag.bench.columns import PATIENCE, RIVALS, fits, rivals
+from bayesdag.bench.datasets import standardised_columns
 from bayesdag.bench.fits import FitRunner, with_baselines
 from bayesdag.bench.runners import Call, Opponent
 from bayesdag.bench.suite import Part, Runner, Size, Suite, Table, Trial, trials
-from bayesdag.datasets.synthetic import Synthetic
 from bayesdag.methods.bcd import BCD
 from bayesdag.methods.bootstrap_ges import BootstrapGES
 from bayesdag.methods.cam import CAM
@@ -89,14 +89,7 @@ def _made(size: Size) -> tuple[Trial, ...]:
         Trial(
             {"functions": kind, "d": d},
             seed,
-            Synthetic(
-                num_variables=d,
-                edges_per_node=1,
-                mechanism=mechanism,
-                num_train=1000,
-                num_test=0,
-                scaling="standardised",
-            ),
+            standardised_columns(d, 1000, mechanism),
         )
         for d in SIZES[size]
         for seed in _seeds(NUM_DATASETS[size])
@@ -111,23 +104,14 @@ def _large(size: Size) -> tuple[Trial, ...]:
 
 def _sized(d: int, num_rows: int) -> tuple[Trial, ...]:
     """One data set with networks as functions, for times."""
-    made = Synthetic(
-        num_variables=d, edges_per_node=1, num_train=num_rows, num_test=0, scaling="standardised"
-    )
+    made = standardised_columns(d, num_rows)
     return tuple(trials({"d": d, "rows": num_rows}, made, _seeds(1)))
 
 
 def _cores(size: Size) -> tuple[Part, ...]:
     """Whole runs on a CPU, in processes of their own so that memory is that of one fit."""
     d, many, num_rows = {"quick": (5, 8, 200), "paper": (20, 100, 5000)}[size]
-    wide = Synthetic(
-        num_variables=many,
-        edges_per_node=1,
-        mechanism="signed_linear",
-        num_train=num_rows,
-        num_test=0,
-        scaling="standardised",
-    )
+    wide = standardised_columns(many, num_rows, "signed_linear")
     some = {name: ON_CORES[size][name] for name in WHOLE if name in ON_CORES[size]}
     steps: dict[str, Runner] = {
         f"dibs, {preset}": Call(
