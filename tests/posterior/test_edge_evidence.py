@@ -4,11 +4,14 @@ import dataclasses
 
 import jax
 import numpy as np
+import pandas as pd
 import pytest
 
 import bayesdag
 from bayesdag.data import Dataset
 from bayesdag.posterior import edge_evidence, graph_queries
+from bayesdag.report import page
+from tests.posterior import test_contexts
 from tests.posteriors import linear
 from tests.toys import quick, toy_frame
 
@@ -69,6 +72,34 @@ def test_ties_at_one_are_ranked_by_evidence_and_others_by_probability(seed):
     assert tuple(shown.loc[3, ["source", "target"]]) == ("b", "c")
     assert np.isnan(shown["evidence"].to_numpy()[4:]).all()
     assert "evidence" not in posterior.edge_table()
+
+
+def test_evidence_that_a_result_holds_is_not_computed_again(seed, tmp_path, monkeypatch):
+    _, posterior = certain(seed)
+    expected = posterior.edge_table(with_evidence=True)
+    posterior.with_evidence().save(tmp_path / "result.nc")
+    again = bayesdag.load(tmp_path / "result.nc")
+    monkeypatch.setattr(edge_evidence, "matrix", None)
+    pd.testing.assert_frame_equal(again.edge_table(with_evidence=True), expected)
+    assert "b → c" in page.render(again)
+
+
+def test_results_without_evidence_compute_it(seed, tmp_path):
+    """Those of earlier versions, and those of methods that nobody has called `fit` for."""
+    _, posterior = certain(seed)
+    posterior.save(tmp_path / "result.nc")
+    again = bayesdag.load(tmp_path / "result.nc")
+    assert again.evidence is None
+    expected = edge_evidence.matrix(posterior._ensemble, EDGES, posterior.summary)
+    np.testing.assert_array_equal(again.evidence_matrix(), expected)
+
+
+def test_an_edge_that_shares_its_probability_with_one_of_an_environment_only_is_not_ranked():
+    graphs = np.tile(test_contexts.GRAPH, (1, 4, 1, 1))
+    posterior = linear(graphs, test_contexts.data()).with_evidence()
+    np.testing.assert_array_equal(np.isfinite(posterior.evidence_matrix()), graphs[0, 0])
+    assert np.isnan(posterior.evidence_matrix(among_variables=True)).all()
+    assert np.isnan(posterior.edge_columns(with_evidence=True)["evidence"]).all()
 
 
 def test_rows_in_which_the_effect_was_set_do_not_count(seed):
