@@ -7,6 +7,7 @@ import pytest
 
 import bayesdag
 from tests.interrupted import NEURAL
+from tests.posterior import test_contexts
 from tests.posteriors import random_linear
 from tests.test_end_to_end import nonlinear_rows
 
@@ -37,6 +38,11 @@ def test_a_linear_result_is_shown_without_jax_and_pandas(options, tmp_path, seed
     assert not modules & HEAVY
 
 
+def test_what_environments_act_on_is_shown_without_pandas(tmp_path):
+    test_contexts.straight().with_evidence().save(tmp_path / "result.nc")
+    assert not loaded("show", str(tmp_path / "result.nc")) & HEAVY
+
+
 @pytest.fixture(scope="module")
 def learned_functions(tmp_path_factory):
     """A result with learned functions, two edges of which are in every draw."""
@@ -47,7 +53,9 @@ def learned_functions(tmp_path_factory):
     return path
 
 
-@pytest.mark.parametrize("options", [(), ("--json",)])
+@pytest.mark.parametrize(
+    "options", [(), ("--json",), ("--variable", "dose"), ("--paths", "--blanket")]
+)
 def test_learned_functions_are_shown_without_jax_and_pandas(options, learned_functions):
     """Edges of equal probability are ranked by what the fit has computed."""
     assert (bayesdag.load(learned_functions).evidence_matrix() > 0).sum() > 1

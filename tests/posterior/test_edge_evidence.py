@@ -135,10 +135,10 @@ def test_only_probable_edges_that_share_their_probability_are_tied():
 def test_pairs_of_one_variable_are_found_and_listed_once(seed):
     matrix = np.array([[0, 0.5, 0.7], [0.5, 0, 0.0], [0.7, 0.0, 0]])
     names = ("a", "b", "c")
-    every = graph_queries.pair_table(matrix, names, symmetric=True)
-    assert every.to_numpy().tolist() == [["a", "c", 0.7], ["a", "b", 0.5]]
-    own = graph_queries.pair_table(matrix, names, "c", symmetric=True)
-    assert own.to_numpy().tolist() == [["c", "a", 0.7]]
-    directed = graph_queries.pair_table(matrix, names, "b", top=1)
-    assert list(directed.columns) == ["cause", "effect", "probability"]
-    assert len(directed) == 1
+    every = graph_queries.pair_columns(matrix, names, symmetric=True)
+    assert list(zip(*every.values(), strict=True)) == [("a", "c", 0.7), ("a", "b", 0.5)]
+    own = graph_queries.pair_columns(matrix, names, "c", symmetric=True)
+    assert list(zip(*own.values(), strict=True)) == [("c", "a", 0.7)]
+    directed = graph_queries.pair_columns(matrix, names, "b", top=1)
+    assert list(directed) == ["cause", "effect", "probability"]
+    assert len(directed["cause"]) == 1

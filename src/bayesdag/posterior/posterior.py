@@ -162,6 +162,10 @@ class Posterior(PosteriorViews):
         still follows its causes, but differently. `at all` is that of any action, direct or
         through other variables.
         """
+        return data_frame(self.environment_columns(with_error))
+
+    def environment_columns(self, with_error: bool = False) -> dict[str, np.ndarray]:
+        """The columns of `environment_targets`, without pandas."""
         drawn = (self.graphs, self.weights, self.marginals)
         edge = graph_queries.edge_probabilities(*drawn, with_error)
         path = graph_queries.path_probabilities(*drawn).value
