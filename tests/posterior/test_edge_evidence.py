@@ -9,7 +9,8 @@ import pytest
 
 import bayesdag
 from bayesdag.data import Dataset
-from bayesdag.posterior import edge_evidence, graph_queries
+from bayesdag.posterior import edge_evidence, graph_queries, linear_gaussian
+from bayesdag.random import key_of
 from bayesdag.report import page
 from tests.posterior import test_contexts
 from tests.posteriors import linear
@@ -125,6 +126,19 @@ def test_learned_functions_have_evidence_too():
     seen = np.isfinite(found)
     assert seen.any()
     assert (found[seen] >= 0).all()
+
+
+def test_numbers_of_edges_share_their_programs(seed, monkeypatch):
+    """Edges are filled up to a power of two, and each has its evidence as it would have alone."""
+    monkeypatch.setattr(linear_gaussian, "applies", lambda model: False)
+    _, posterior = certain(seed)
+    asked = (key_of(seed), posterior._ensemble)
+    every = edge_evidence.lost_log_likelihood(*asked, EDGES, np.full(4, 1000.0))
+    program = edge_evidence._variance_lost.compiled  # pyright: ignore[reportFunctionMemberAccess]
+    before = program._cache_size()
+    three = edge_evidence.lost_log_likelihood(*asked, EDGES[:3], np.full(3, 1000.0))
+    assert program._cache_size() == before
+    np.testing.assert_allclose(three, every[:3], rtol=1e-5)
 
 
 def test_only_probable_edges_that_share_their_probability_are_tied():
