@@ -231,6 +231,7 @@ def _run(
     try:
         with one_blas_thread():
             posterior = _derivations.fit(method, key_of(seed), data, constraints, recorder)
+            posterior = posterior.with_evidence()  # at hand whenever the result is shown
     finally:
         if file is not None:
             file.flush()  # whatever ends the run, what it computed is kept

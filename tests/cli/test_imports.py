@@ -5,7 +5,11 @@ import sys
 
 import pytest
 
+import bayesdag
+from tests.interrupted import NEURAL
+from tests.posterior import test_contexts
 from tests.posteriors import random_linear
+from tests.test_end_to_end import nonlinear_rows
 
 HEAVY = {"jax", "pandas", "scipy.stats", "scipy.sparse", "arviz_stats", "arviz_base", "xarray"}
 PROGRAM = """
@@ -30,6 +34,32 @@ def loaded(*arguments: str) -> set[str]:
 def test_a_linear_result_is_shown_without_jax_and_pandas(options, tmp_path, seed):
     random_linear(seed, num_chains=4, d=5).save(tmp_path / "result.nc")
     modules = loaded("show", str(tmp_path / "result.nc"), *options)
+    assert "bayesdag.posterior.posterior" in modules
+    assert not modules & HEAVY
+
+
+def test_what_environments_act_on_is_shown_without_pandas(tmp_path):
+    test_contexts.straight().with_evidence().save(tmp_path / "result.nc")
+    assert not loaded("show", str(tmp_path / "result.nc")) & HEAVY
+
+
+@pytest.fixture(scope="module")
+def learned_functions(tmp_path_factory):
+    """A result with learned functions, two edges of which are in every draw."""
+    knowledge = {"required": [["dose", "response"], ["other", "dose"]]}
+    posterior = bayesdag.fit(nonlinear_rows(), NEURAL, knowledge=knowledge, progress=False)
+    path = tmp_path_factory.mktemp("learned") / "result.nc"
+    posterior.save(path)
+    return path
+
+
+@pytest.mark.parametrize(
+    "options", [(), ("--json",), ("--variable", "dose"), ("--paths", "--blanket")]
+)
+def test_learned_functions_are_shown_without_jax_and_pandas(options, learned_functions):
+    """Edges of equal probability are ranked by what the fit has computed."""
+    assert (bayesdag.load(learned_functions).evidence_matrix() > 0).sum() > 1
+    modules = loaded("show", str(learned_functions), *options)
     assert "bayesdag.posterior.posterior" in modules
     assert not modules & HEAVY
 

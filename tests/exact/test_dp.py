@@ -174,6 +174,22 @@ def test_sums_below_and_above_a_set_are_the_plain_ones(seed):
             assert above[s] == pytest.approx(logsumexp(row[every & s == s]))
 
 
+def test_sums_of_more_sets_than_are_worked_on_at_once_are_those_of_each(seed, monkeypatch):
+    """In pieces of 8 and of all sets: bit by bit the same numbers, and so the same bytes."""
+    values = 500 * np.random.default_rng(seed).standard_normal((3, 2, 128))
+    values[0, :, ::3] = values[1, 0] = -np.inf
+    whole = bitsets.log_subset_sums(values)
+    monkeypatch.setattr(bitsets, "_PIECE", 8)
+    np.testing.assert_array_equal(bitsets.log_subset_sums(values), whole)
+    *_, last = bitsets.log_subset_sum_stages(values)
+    np.testing.assert_array_equal(last, whole)
+    by_pairs = values.copy()
+    for s in range(128):
+        inside = np.arange(128) & s == np.arange(128)
+        by_pairs[..., s] = logsumexp(values[..., inside], axis=-1)
+    np.testing.assert_allclose(whole, by_pairs, rtol=1e-13)
+
+
 def test_orders_are_counted(seed):
     dags = all_dags(4)[::7]
     backward = np.tril_indices(4)

@@ -4,11 +4,15 @@ import dataclasses
 
 import jax
 import numpy as np
+import pandas as pd
 import pytest
 
 import bayesdag
 from bayesdag.data import Dataset
-from bayesdag.posterior import edge_evidence, graph_queries
+from bayesdag.posterior import edge_evidence, graph_queries, linear_gaussian
+from bayesdag.random import key_of
+from bayesdag.report import page
+from tests.posterior import test_contexts
 from tests.posteriors import linear
 from tests.toys import quick, toy_frame
 
@@ -71,6 +75,34 @@ def test_ties_at_one_are_ranked_by_evidence_and_others_by_probability(seed):
     assert "evidence" not in posterior.edge_table()
 
 
+def test_evidence_that_a_result_holds_is_not_computed_again(seed, tmp_path, monkeypatch):
+    _, posterior = certain(seed)
+    expected = posterior.edge_table(with_evidence=True)
+    posterior.with_evidence().save(tmp_path / "result.nc")
+    again = bayesdag.load(tmp_path / "result.nc")
+    monkeypatch.setattr(edge_evidence, "matrix", None)
+    pd.testing.assert_frame_equal(again.edge_table(with_evidence=True), expected)
+    assert "b → c" in page.render(again)
+
+
+def test_results_without_evidence_compute_it(seed, tmp_path):
+    """Those of earlier versions, and those of methods that nobody has called `fit` for."""
+    _, posterior = certain(seed)
+    posterior.save(tmp_path / "result.nc")
+    again = bayesdag.load(tmp_path / "result.nc")
+    assert again.evidence is None
+    expected = edge_evidence.matrix(posterior._ensemble, EDGES, posterior.summary)
+    np.testing.assert_array_equal(again.evidence_matrix(), expected)
+
+
+def test_an_edge_that_shares_its_probability_with_one_of_an_environment_only_is_not_ranked():
+    graphs = np.tile(test_contexts.GRAPH, (1, 4, 1, 1))
+    posterior = linear(graphs, test_contexts.data()).with_evidence()
+    np.testing.assert_array_equal(np.isfinite(posterior.evidence_matrix()), graphs[0, 0])
+    assert np.isnan(posterior.evidence_matrix(among_variables=True)).all()
+    assert np.isnan(posterior.edge_columns(with_evidence=True)["evidence"]).all()
+
+
 def test_rows_in_which_the_effect_was_set_do_not_count(seed):
     data, posterior = certain(seed)
     facts = data.summary()
@@ -96,6 +128,19 @@ def test_learned_functions_have_evidence_too():
     assert (found[seen] >= 0).all()
 
 
+def test_numbers_of_edges_share_their_programs(seed, monkeypatch):
+    """Edges are filled up to a power of two, and each has its evidence as it would have alone."""
+    monkeypatch.setattr(linear_gaussian, "applies", lambda model: False)
+    _, posterior = certain(seed)
+    asked = (key_of(seed), posterior._ensemble)
+    every = edge_evidence.lost_log_likelihood(*asked, EDGES, np.full(4, 1000.0))
+    program = edge_evidence._variance_lost.compiled  # pyright: ignore[reportFunctionMemberAccess]
+    before = program._cache_size()
+    three = edge_evidence.lost_log_likelihood(*asked, EDGES[:3], np.full(3, 1000.0))
+    assert program._cache_size() == before
+    np.testing.assert_allclose(three, every[:3], rtol=1e-5)
+
+
 def test_only_probable_edges_that_share_their_probability_are_tied():
     matrix = np.array([[0, 1.0, 0.7], [0.2, 0, 1.0], [0.2, 0.3, 0]])
     assert graph_queries.tied_edges(matrix).tolist() == [[0, 1], [1, 2]]
@@ -104,10 +149,10 @@ def test_only_probable_edges_that_share_their_probability_are_tied():
 def test_pairs_of_one_variable_are_found_and_listed_once(seed):
     matrix = np.array([[0, 0.5, 0.7], [0.5, 0, 0.0], [0.7, 0.0, 0]])
     names = ("a", "b", "c")
-    every = graph_queries.pair_table(matrix, names, symmetric=True)
-    assert every.to_numpy().tolist() == [["a", "c", 0.7], ["a", "b", 0.5]]
-    own = graph_queries.pair_table(matrix, names, "c", symmetric=True)
-    assert own.to_numpy().tolist() == [["c", "a", 0.7]]
-    directed = graph_queries.pair_table(matrix, names, "b", top=1)
-    assert list(directed.columns) == ["cause", "effect", "probability"]
-    assert len(directed) == 1
+    every = graph_queries.pair_columns(matrix, names, symmetric=True)
+    assert list(zip(*every.values(), strict=True)) == [("a", "c", 0.7), ("a", "b", 0.5)]
+    own = graph_queries.pair_columns(matrix, names, "c", symmetric=True)
+    assert list(zip(*own.values(), strict=True)) == [("c", "a", 0.7)]
+    directed = graph_queries.pair_columns(matrix, names, "b", top=1)
+    assert list(directed) == ["cause", "effect", "probability"]
+    assert len(directed["cause"]) == 1

@@ -7,6 +7,7 @@ import pytest
 
 from bayesdag import extend, fit, load, merge, plugins, read
 from bayesdag.errors import InputError
+from bayesdag.posterior.merge import chained
 from tests.toys import quick, toy_frame
 
 # Chains of neural functions take minutes to compile and run; those of orders seconds.
@@ -34,6 +35,16 @@ def test_merged_runs_hold_all_chains_with_equal_say(runs):
     assert merged.provenance["seed"] == [0, 1, 2]
     assert merged.provenance["merged"] == 3
     np.testing.assert_allclose(merged.edge_matrix(), runs[0].edge_matrix())
+
+
+def test_what_ranks_edges_is_computed_for_the_merged_draws():
+    knowledge = {"required": [["rain", "soil"], ["soil", "crop"]]}
+    runs = [fit(toy_frame(), "exact", seed=seed, knowledge=knowledge) for seed in (0, 1)]
+    stale = [dataclasses.replace(run, evidence=np.full((4, 4), 7.0)) for run in runs]
+    merged = merge(stale)
+    np.testing.assert_array_equal(merged.evidence, merged.with_evidence().evidence)
+    assert (merged.evidence_matrix() > 0).sum() == 2
+    assert chained(stale).evidence is None
 
 
 def test_runs_with_room_for_fewer_parents_are_filled_up():

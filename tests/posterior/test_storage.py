@@ -25,6 +25,8 @@ def saved(tmp_path, seed):
         state={"leaf0": np.arange(6, dtype=np.int32).reshape(2, 3), "leaf1": np.array(7)},
         provenance={"notes": ["größer als 0"], "seed": 3, "method": {"plugin": "x", "k": 1}},
     )
+    evidence = np.where(np.eye(4, dtype=bool), np.nan, np.arange(16.0).reshape(4, 4))
+    posterior = dataclasses.replace(posterior, evidence=evidence)
     posterior.save(tmp_path / "result.nc")
     return posterior, tmp_path / "result.nc"
 

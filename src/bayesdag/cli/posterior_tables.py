@@ -9,6 +9,9 @@ if TYPE_CHECKING:
     from bayesdag.posterior import Posterior
     from bayesdag.posterior.check_result import Check
 
+Columns = dict[str, Any]  # values by heading
+Tables = dict[str, tuple[str, Columns]]  # each with its title
+
 # Edges above this are counted where the table does not reach them.
 PROBABLE = 0.95
 RANKING = (
@@ -42,8 +45,8 @@ def print_posterior(
         say(f"search: {found.search}")
     _print_edges(posterior, edges)
     if posterior.contexts:
-        table = posterior.environment_targets(with_error=True).head(top)
-        print_table(table, title="What environments act on, compared with the reference")
+        acting = first_rows(posterior.environment_columns(with_error=True), top)
+        print_columns(acting, title="What environments act on, compared with the reference")
     if found.comparable:
         print_columns(found.columns(), title="Do the chains agree?")
     chains = replace(found, search="").verdict  # of searches enough was said above the edges
@@ -56,8 +59,8 @@ def print_posterior(
 def _targets(posterior: "Posterior", top: int) -> dict[str, Any]:
     if not posterior.contexts:
         return {}
-    found = posterior.environment_targets(with_error=True).head(top)
-    return {"environment_targets": found.to_dict("records")}
+    found = first_rows(posterior.environment_columns(with_error=True), top)
+    return {"environment_targets": _records(found)}
 
 
 def print_questions(
@@ -65,66 +68,72 @@ def print_questions(
 ) -> None:
     """Tables about one variable, or about all: `wanted` are edges, paths and blanket."""
     makers = {"edges": _edges_of, "paths": _paths, "blanket": _blanket}
-    tables: dict[str, tuple[str, Any]] = {}
+    tables: Tables = {}
     for kind, make in makers.items():
         if kind in wanted:
             tables |= make(posterior, variable, top)
     rests_on = variable in posterior.variables and "edges" in wanted
     said = {"assumption": posterior.assumption(str(variable))} if rests_on else {}
     if as_json:
-        found = {name: table.to_dict("records") for name, (_, table) in tables.items()}
+        found = {name: _records(table) for name, (_, table) in tables.items()}
         print_json({**said, **found})
         return
     for words in said.values():
         say(words)
     for title, table in tables.values():
-        print_table(table, title=title)
+        print_columns(table, title=title)
 
 
-def _edges_of(posterior: "Posterior", variable: str, top: int) -> dict[str, tuple[str, Any]]:
-    edges = posterior.edge_table(with_error=True, variable=variable)
-    into, out_of = edges[edges["target"] == variable], edges[edges["source"] == variable]
-    return {
-        "into": (f"Edges into {variable}", into.head(top)),
-        "out_of": (f"Edges out of {variable}", out_of.head(top)),
-        **_function_of(posterior, variable),
-    }
+def first_rows(columns: Columns, top: int) -> Columns:
+    """The first rows of columns."""
+    return {name: column[:top] for name, column in columns.items()}
 
 
-def _function_of(posterior: "Posterior", variable: str) -> dict[str, tuple[str, Any]]:
+def _edges_of(posterior: "Posterior", variable: str, top: int) -> Tables:
+    edges = posterior.edge_columns(with_error=True, variable=variable)
+    ends = {"into": ("target", "Edges into"), "out_of": ("source", "Edges out of")}
+    found: Tables = {}
+    for name, (end, words) in ends.items():
+        own = edges[end] == variable
+        rows = {heading: column[own] for heading, column in edges.items()}
+        found[name] = (f"{words} {variable}", first_rows(rows, top))
+    return {**found, **_function_of(posterior, variable)}
+
+
+def _function_of(posterior: "Posterior", variable: str) -> Tables:
     """How probable each class of functions is, where a result has several."""
-    import pandas
-
     weights = posterior.provenance.get("function_weights", {}).get(variable)
     if not weights:
         return {}
-    rows = [{"function": words, "probability": value} for words, value in weights.items()]
-    return {"function": (f"The function behind {variable}", pandas.DataFrame(rows))}
+    columns = {"function": list(weights), "probability": list(weights.values())}
+    return {"function": (f"The function behind {variable}", columns)}
 
 
-def _paths(posterior: "Posterior", variable: str | None, top: int) -> dict[str, tuple[str, Any]]:
-    from bayesdag.posterior.graph_queries import pair_table
+def _paths(posterior: "Posterior", variable: str | None, top: int) -> Tables:
+    from bayesdag.posterior import graph_queries
 
-    found = posterior.path_probabilities().to_numpy()
+    drawn = (posterior.graphs, posterior.weights, posterior.marginals)
+    found = graph_queries.path_probabilities(*drawn).value
     title = f"Causes and effects{_of(variable)}: directed paths, direct or not"
-    return {"paths": (title, pair_table(found, posterior.names, variable, top))}
+    return {"paths": (title, graph_queries.pair_columns(found, posterior.names, variable, top))}
 
 
-def _blanket(posterior: "Posterior", variable: str | None, top: int) -> dict[str, tuple[str, Any]]:
-    from bayesdag.posterior.graph_queries import pair_table
+def _blanket(posterior: "Posterior", variable: str | None, top: int) -> Tables:
+    from bayesdag.posterior import graph_queries
 
-    found = posterior.markov_blanket_probabilities().to_numpy()
+    found = graph_queries.markov_blanket_probabilities(posterior.graphs, posterior.weights).value
     headings = ("variable", "in its blanket") if variable else ("one", "other")
     title = f"Markov blanket{_of(variable)}: parents, children and their other parents"
-    table = pair_table(found, posterior.names, variable, top, headings=headings, symmetric=True)
-    return {"blanket": (title, table)}
+    asked = (found, posterior.names, variable, top)
+    columns = graph_queries.pair_columns(*asked, headings=headings, symmetric=True)
+    return {"blanket": (title, columns)}
 
 
 def _of(variable: str | None) -> str:
     return "" if variable is None else f" of {variable}"
 
 
-def _records(columns: dict[str, Any]) -> list[dict[str, object]]:
+def _records(columns: Columns) -> list[dict[str, object]]:
     """Columns as rows with names."""
     values = [plain_column(column) for column in columns.values()]
     return [dict(zip(columns, row, strict=True)) for row in zip(*values, strict=True)]

@@ -12,6 +12,8 @@ import numpy as np
 from jaxtyping import Bool, Float, Int, Int8, Shaped
 
 Sets = Float[np.ndarray, "*batch sets"]
+_LOWEST = np.finfo(float).min
+_PIECE = 1 << 14  # numbers that are worked on at once: they and what is made of them fit a cache
 
 
 def mask_of(present: Shaped[np.ndarray, " d"]) -> int:
@@ -111,14 +113,18 @@ def log_subset_sum_stages(values: Sets) -> Iterator[Sets]:
 
 def _sum_over_bit(values: Sets, bit: int) -> None:
     """Adds to each set with this bit the value of the set without it, in place."""
-    halves = values.reshape(*values.shape[:-1], -1, 2, 1 << bit)
-    without, having = halves[..., 0, :], halves[..., 1, :]
-    # numpy's logaddexp takes three times as long: it goes from number to number.
-    with np.errstate(invalid="ignore"):
-        term = having - without
-    np.abs(term, out=term)
-    np.fmax(term, 0.0, out=term)  # where both are -inf, so is their sum
-    np.negative(term, out=term)
-    np.log1p(np.exp(term, out=term), out=term)
-    np.maximum(having, without, out=having)
-    having += term
+    width = 1 << bit
+    for piece in values.reshape(-1, min(max(_PIECE, 2 * width), values.shape[-1])):
+        # Runs of a few numbers are moved as one element each: numpy would go from run to run.
+        runs = piece.view(np.dtype((np.void, piece.itemsize * width))).reshape(-1, 2)
+        without, having = (runs[:, half].copy().view(piece.dtype) for half in (0, 1))
+        runs[:, 1] = _log_add(without, having).view(runs.dtype)
+
+
+def _log_add(one: Sets, other: Sets) -> Sets:
+    """log(exp(one) + exp(other)); numpy's logaddexp goes from number to number, which is slower."""
+    total, less = np.maximum(one, other), np.minimum(one, other)
+    less -= np.maximum(total, _LOWEST)  # where both are -inf, so is their sum
+    np.log1p(np.exp(less, out=less), out=less)
+    total += less
+    return total

@@ -9,6 +9,7 @@ from bayesdag.data import Dataset, Scaling
 from bayesdag.errors import BayesdagError, FileFormatError
 from bayesdag.model.scm import SCM
 from bayesdag.posterior import storage
+from bayesdag.posterior.documents import EVIDENCE
 from bayesdag.posterior.posterior import Posterior
 from bayesdag.types import Array, Params, PlainData
 
@@ -91,4 +92,5 @@ def _from_document(document: storage.Document) -> Posterior:
         provenance=attributes["provenance"],
         marginals=groups.get("marginals") or None,
         state=groups.get("state") or None,
+        evidence=groups.get("evidence", {}).get(EVIDENCE),
     )

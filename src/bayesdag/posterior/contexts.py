@@ -18,8 +18,10 @@ from bayesdag.data.environments import Environment
 from bayesdag.data.kinds import label_of
 from bayesdag.errors import InputError, did_you_mean
 from bayesdag.posterior.estimates import Estimate
-from bayesdag.posterior.libraries import DataFrame, column, data_frame, rows_in_order
+from bayesdag.posterior.libraries import DataFrame
 from bayesdag.types import Facts
+
+_ACTING = ("environment", "label", "compared with")
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,20 +111,20 @@ class Contexts:
 
     def targets(
         self, names: Sequence[str], edge: Estimate, path: Float[np.ndarray, "d d"]
-    ) -> DataFrame:
+    ) -> dict[str, np.ndarray]:
         """Every environment with every variable it may act on, the most probable first."""
-        start, variables = int((~self.mask).sum()), np.flatnonzero(~self.mask)
-        rows: list[tuple[Any, ...]] = []
-        labelled = [(one, label) for one in self.environments for label in one.others]
-        for number, (one, label) in enumerate(labelled):
-            for j in variables.tolist():
-                at = (start + number, j)
-                found = (one.column, label, one.reference, names[j], edge.value[at], path[at])
-                rows.append(found if edge.error is None else (*found, edge.error[at]))
-        headings = ["environment", "label", "compared with", "target", "probability", "at all"]
-        table = data_frame(rows, headings + ["error"] * (edge.error is not None))
-        probability = column(table, "probability").astype(float)
-        return rows_in_order(table, np.argsort(-np.round(probability, 12), kind="stable"))
+        d, num = int((~self.mask).sum()), int(self.mask.sum())
+        acting, target = (pairs.ravel() for pairs in np.indices((num, d)))
+        probability: Float[np.ndarray, " k"] = edge.value[d + acting, target]
+        order = np.argsort(-np.round(probability, 12), kind="stable")
+        acting, target = acting[order], target[order]
+        labelled = [(e.column, label, e.reference) for e in self.environments for label in e.others]
+        said = np.array(labelled, dtype=object).reshape(num, 3)[acting]
+        found = {name: said[:, place] for place, name in enumerate(_ACTING)}
+        found["target"] = np.asarray(names, dtype=object)[target]
+        at = d + acting, target
+        found |= {"probability": probability[order], "at all": path[at]}
+        return found if edge.error is None else {**found, "error": edge.error[at]}
 
     def in_words(self) -> list[str]:
         """One line per column of labels."""

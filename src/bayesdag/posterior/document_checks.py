@@ -90,6 +90,9 @@ def check_groups(groups: Mapping[str, Mapping[str, np.ndarray]], shape: tuple[in
         # NaN is in no interval; sums of many weights exceed 1 by their rounding.
         if not ((array >= -1e-9) & (array <= 1 + 1e-9)).all():
             raise FileFormatError(f"its {_short(name)} probabilities are not between 0 and 1")
+    for name, array in groups.get("evidence", {}).items():
+        _refuse_shape(f"evidence {name}", array.shape, (d, d))
+        _refuse_kind(name, array, "f")
     _check_scaling(groups.get("scaling", {}), d)
     _check_weights(groups.get("sample_stats", {}).get("weight"))
 

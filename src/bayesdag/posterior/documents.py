@@ -5,13 +5,15 @@ from typing import TYPE_CHECKING
 from bayesdag import plugins
 from bayesdag.posterior import storage
 
+EVIDENCE = "lost_log_likelihood"  # in nats, by edge
+
 if TYPE_CHECKING:
     from bayesdag.posterior.posterior import Posterior
 
 
 def document_of(posterior: "Posterior") -> storage.Document:
     """The document of a `Posterior`; its own module would import this one in turn."""
-    model = posterior.model
+    model, evidence = posterior.model, posterior.evidence
     return storage.Document(
         names=posterior.names,
         graphs=posterior.graphs,
@@ -21,6 +23,7 @@ def document_of(posterior: "Posterior") -> storage.Document:
             "marginals": posterior.marginals or {},
             "scaling": {"shift": model.scaling.shift, "scale": model.scaling.scale},
             "state": posterior.state or {},
+            "evidence": {} if evidence is None else {EVIDENCE: evidence},
         },
         attributes={
             "provenance": posterior.provenance,

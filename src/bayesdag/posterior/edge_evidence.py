@@ -5,9 +5,10 @@ variable would be explained less well, and n rows would lose log likelihood.
 """
 
 from functools import partial
+from typing import Any
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 
 from bayesdag.model.scm import SCM
 from bayesdag.posterior import linear_gaussian
@@ -74,52 +75,78 @@ def lost_log_likelihood(
 
 def _simulated_ratios(
     key: Key, ensemble: Ensemble, some: Int[np.ndarray, " s"], edges: np.ndarray, held: Held
-) -> Float[Array, "s e"]:
+) -> Float[np.ndarray, "s e"]:
     """The same by simulation, for functions and noise of any kind."""
     nothing = np.zeros(len(ensemble.names), dtype=bool)
     contexts = held or (nothing, np.zeros((NUM_ROWS, len(nothing)), dtype=np.float32))
-    keys = jax.random.split(jax_key(key), len(some))
-    return _variance_ratios(
-        keys, *ensemble.take(some), model=ensemble.engine, edges=edges, contexts=contexts
-    )
+    keys, model = jax.random.split(jax_key(key), len(some)), ensemble.engine
+    params, graphs = ensemble.take(some)
+    simulated = _simulated(keys, params, graphs, model=model, contexts=contexts)
+    x, noise = (np.asarray(part) for part in simulated)
+    # Copies fill the edges up to a power of two, so that few shapes are ever compiled.
+    padded = 1 << (len(edges) - 1).bit_length()
+    filled = edges[np.minimum(np.arange(padded), len(edges) - 1)]
+    with np.errstate(all="ignore"):  # what is not finite ranks last
+        predicted = np.stack([_predicted(*draw, filled) for draw in zip(x, graphs, strict=True)])
+        drawn = (params, graphs, x, predicted.astype(x.dtype))
+        change = _variance_lost(*drawn, model=model, edges=filled)
+        return np.asarray(change)[:, : len(edges)] / noise.var(axis=1)[:, edges[:, 1]]
 
 
 @compiled("model")
-def _variance_ratios(
-    keys: Array,
-    params: Params,
-    graphs: Array,
-    *,
-    model: SCM,
-    edges: Array,
-    contexts: tuple[Array, Array],
-) -> Float[Array, "s e"]:
-    """Variance of the effect that only the cause explains, over that of the noise."""
+def _simulated(
+    keys: Array, params: Params, graphs: Array, *, model: SCM, contexts: tuple[Array, Array]
+) -> tuple[Float[Array, "s n d"], Float[Array, "s n d"]]:
+    """Rows of every draw, and their noise."""
 
-    def one(draw: tuple[Key, Params, Array]) -> Array:
+    def one(draw: tuple[Key, Params, Array]) -> tuple[Array, Array]:
         key, theta, graph = draw
         noise = model.noise.sample(theta["noise"], key, (NUM_ROWS, graph.shape[0]))
-        x = model.predict(theta, graph, noise, *contexts)
-        return lax.map(partial(_ratio, model, theta, graph, x, noise), edges)
+        return model.predict(theta, graph, noise, *contexts), noise
 
     return lax.map(one, (keys, params, graphs))
 
 
-def _ratio(
-    model: SCM, theta: Params, graph: Array, x: Array, noise: Array, edge: Array
+@compiled("model")
+def _variance_lost(
+    params: Params, graphs: Array, x: Array, predicted: Array, *, model: SCM, edges: Array
+) -> Float[Array, "s e"]:
+    """Variance of the effect that only the cause explains."""
+
+    def one(draw: tuple[Params, Array, Array, Array]) -> Array:
+        theta, graph, rows, columns = draw
+        return lax.map(partial(_lost, model, theta, graph, jnp.asarray(rows)), (edges, columns))
+
+    return lax.map(one, (params, graphs, x, predicted))
+
+
+def _lost(
+    model: SCM, theta: Params, graph: Array, x: Array, edge: tuple[Array, Array]
 ) -> Float[Array, ""]:
-    cause, effect = edge[0], edge[1]
-    parents = graph[:, effect]
-    others = (parents != 0) & (jnp.arange(len(parents)) != cause)
-    without = jnp.asarray(x).at[:, cause].set(_predicted(x, cause, others))
-    change = model.mechanism.node(theta["mechanism"], x, parents, effect)
-    change -= model.mechanism.node(theta["mechanism"], without, parents, effect)
-    return change.var() / noise[:, effect].var()
+    """The same for one edge, given what the other parents predict of the cause."""
+    (cause, effect), predicted = edge
+    without = jnp.asarray(x).at[:, cause].set(predicted)
+    rows = jnp.concatenate([x, without])  # one evaluation of the function: half as much to compile
+    mean = model.mechanism.node(theta["mechanism"], rows, graph[:, effect], effect)
+    return (mean[: len(x)] - mean[len(x) :]).var()
 
 
-def _predicted(x: Array, cause: Array, others: Bool[Array, " d"]) -> Float[Array, " n"]:
-    """The cause, as far as a linear regression on the other parents knows it."""
-    centred = x - x.mean(axis=0)[None, :]
-    design = centred * others[None, :].astype(x.dtype)
-    gram = design.T @ design + _RIDGE * len(x) * jnp.eye(x.shape[1], dtype=x.dtype)
-    return x[:, cause].mean() + design @ jnp.linalg.solve(gram, design.T @ centred[:, cause])
+def _predicted(
+    x: Float[np.ndarray, "n d"], graph: np.ndarray, edges: Int[np.ndarray, "e 2"]
+) -> Float[np.ndarray, "e n"]:
+    """Every cause, as far as a linear regression on the other parents knows it.
+
+    By NumPy: a solver takes longer to compile than all these regressions take.
+    """
+    mean = x.mean(axis=0, dtype=float)
+    centred = x - mean
+    covariance = centred.T @ centred / len(x) + _RIDGE * np.eye(x.shape[1])
+    found = np.empty((len(edges), len(x)))
+    for number, (cause, effect) in enumerate(edges.tolist()):
+        others = np.flatnonzero((graph[:, effect] != 0) & (np.arange(len(graph)) != cause))
+        linalg: Any = np.linalg  # its results have no known type
+        slopes: np.ndarray = linalg.solve(
+            covariance[np.ix_(others, others)], covariance[others, cause]
+        )
+        found[number] = mean[cause] + centred[:, others] @ slopes
+    return found

@@ -100,7 +100,7 @@ def tied_edges(probability: Matrix) -> Int[np.ndarray, "e 2"]:
     return np.argwhere(tied)
 
 
-def pair_table(
+def pair_columns(
     probability: Matrix,
     names: Sequence[str],
     variable: str | None = None,
@@ -108,8 +108,8 @@ def pair_table(
     *,
     headings: tuple[str, str] = ("cause", "effect"),
     symmetric: bool = False,
-) -> DataFrame:
-    """Possible pairs of variables with a probability, the most probable first.
+) -> dict[str, np.ndarray]:
+    """Possible pairs of variables with a probability, the most probable first, as columns.
 
     Args:
         variable: only pairs that it is part of.
@@ -123,8 +123,7 @@ def pair_table(
     if symmetric:
         kept &= i < j if variable is None else i == column_names.node(names, variable)
     i, j, column = i[kept][:top], j[kept][:top], np.asarray(names, dtype=object)
-    columns = {headings[0]: column[i], headings[1]: column[j], "probability": probability[i, j]}
-    return data_frame(columns)
+    return {headings[0]: column[i], headings[1]: column[j], "probability": probability[i, j]}
 
 
 def path_probabilities(

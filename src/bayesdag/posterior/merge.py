@@ -13,6 +13,7 @@ import numpy as np
 
 from bayesdag.errors import InputError
 from bayesdag.posterior import Posterior, check_result
+from bayesdag.runs.processes import one_blas_thread
 from bayesdag.runs.trees import map_leaves
 from bayesdag.types import PlainData
 
@@ -33,7 +34,9 @@ def merge(posteriors: Sequence[Posterior]) -> Posterior:
         _refuse_different(first, other)
     seeds = [seed for posterior in posteriors for seed in _seeds(posterior)]
     _refuse_repeated(seeds)
-    return dataclasses.replace(chained(posteriors), provenance=_provenance(posteriors, seeds))
+    merged = dataclasses.replace(chained(posteriors), provenance=_provenance(posteriors, seeds))
+    with one_blas_thread():
+        return merged.with_evidence()
 
 
 def chained(posteriors: Sequence[Posterior]) -> Posterior:
@@ -51,6 +54,7 @@ def chained(posteriors: Sequence[Posterior]) -> Posterior:
         stats={k: np.concatenate([p.stats[k] for p in posteriors]) for k in posteriors[0].stats},
         marginals=_marginals(posteriors, share),
         state=None,
+        evidence=None,
     )
 
 

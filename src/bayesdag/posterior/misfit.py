@@ -9,6 +9,7 @@ from chance: on data of the model the expectation is below zero. What u depends 
 likewise, by a density of its ranks given another variable.
 """
 
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -148,6 +149,19 @@ def legendre(u: np.ndarray, order: int) -> np.ndarray:
 TREND = legendre((np.arange(NUM_GROUPS) + 0.5) / NUM_GROUPS, TREND_ORDER).T
 
 
+@cache
+def _at_nodes(order: int) -> Float[np.ndarray, "a g"]:
+    """The polynomials at the nodes of the quadrature, which every step of every fit needs."""
+    return legendre(NODES, order)
+
+
+@cache
+def _products_at_nodes(order: int) -> Float[np.ndarray, "g aa"]:
+    """Their products in pairs."""
+    basis = _at_nodes(order).T
+    return (basis[:, :, None] * basis[:, None, :]).reshape(len(basis), -1)
+
+
 def _products(
     phi: Float[np.ndarray, "a s n"],
     trends: Float[np.ndarray, "s n k m"],
@@ -227,11 +241,9 @@ def _derivatives(
     """Gradient and negative Hessian of the log likelihood in θ."""
     size, orders = len(theta), sums.shape[2]
     fraction = _densities(theta, orders, psi)[2]
-    basis = legendre(NODES, orders).T
+    basis = _at_nodes(orders).T
     mean = fraction @ basis
-    second = (fraction @ (basis[:, :, None] * basis[:, None, :]).reshape(len(basis), -1)).reshape(
-        *mean.shape, orders
-    )
+    second = (fraction @ _products_at_nodes(orders)).reshape(*mean.shape, orders)
     covariance = second - mean[..., :, None] * mean[..., None, :]
     slope = (sums - counts[..., None] * mean).transpose(0, 2, 1) @ psi
     squares = (psi[:, :, None] * psi[:, None, :]).reshape(len(psi), -1)
@@ -246,7 +258,7 @@ def _densities(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Exponents (s, v, a), log normalisers (s, v) and probabilities of the nodes (s, v, g)."""
     exponents = psi @ theta.reshape(len(theta), orders, -1).swapaxes(1, 2)
-    height = exponents @ legendre(NODES, orders)
+    height = exponents @ _at_nodes(orders)
     largest = height.max(axis=-1, keepdims=True)
     mass = NODE_WEIGHTS * np.exp(height - largest)
     total = mass.sum(axis=-1, keepdims=True)

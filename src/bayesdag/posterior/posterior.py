@@ -68,6 +68,8 @@ class Posterior(PosteriorViews):
         provenance: version, method with all settings, seed, data hash, model and prior in words.
         marginals: exact `edge` and `ancestor` probabilities where a method knows them.
         state: what a sampler needs to go on from here.
+        evidence: what ranks edges of equal probability, as `fit` and `merge` have computed it;
+            None: computed when a question needs it.
     """
 
     graphs: Draws
@@ -80,6 +82,7 @@ class Posterior(PosteriorViews):
     provenance: PlainData
     marginals: dict[str, Float[np.ndarray, "d d"]] | None = None
     state: dict[str, np.ndarray] | None = None
+    evidence: Float[np.ndarray, "d d"] | None = None
 
     def __repr__(self) -> str:
         own = ~self.contexts.mask
@@ -129,7 +132,28 @@ class Posterior(PosteriorViews):
             names=self.variables,
             summary=summary,
             marginals=inner if self.marginals is not None else None,
+            evidence=None if self.evidence is None else self.evidence[:d, :d],
         )
+
+    def with_evidence(self) -> "Posterior":
+        """The same with the evidence of its draws, so that no question computes it again."""
+        tied = graph_queries.tied_edges(self.edge_matrix())
+        found = edge_evidence.matrix(self._ensemble, tied, self.summary)
+        return replace(self, evidence=found)
+
+    def evidence_matrix(self, among_variables: bool = False) -> Float[np.ndarray, "d d"]:
+        """Evidence for edges that share their probability with another, NaN elsewhere.
+
+        Args:
+            among_variables: context variables are left out, also of what an edge may share its
+                probability with.
+        """
+        d = len(self.variables) if among_variables else self.num_variables
+        whole = self if self.evidence is not None else self.with_evidence()
+        tied = tuple(graph_queries.tied_edges(self.edge_matrix()[:d, :d]).T)
+        found = np.full((d, d), np.nan)
+        found[tied] = np.asarray(whole.evidence)[tied]
+        return found
 
     def environment_targets(self, with_error: bool = False) -> DataFrame:
         """What each environment acts on, compared with the reference, most probable first.
@@ -138,6 +162,10 @@ class Posterior(PosteriorViews):
         still follows its causes, but differently. `at all` is that of any action, direct or
         through other variables.
         """
+        return data_frame(self.environment_columns(with_error))
+
+    def environment_columns(self, with_error: bool = False) -> dict[str, np.ndarray]:
+        """The columns of `environment_targets`, without pandas."""
         drawn = (self.graphs, self.weights, self.marginals)
         edge = graph_queries.edge_probabilities(*drawn, with_error)
         path = graph_queries.path_probabilities(*drawn).value
@@ -368,24 +396,15 @@ class Posterior(PosteriorViews):
     ) -> dict[str, np.ndarray]:
         """The columns of `edge_table`, without pandas."""
         if self.contexts and variable is None:
-            found = self._edges_among_variables(with_evidence)
+            found = self.evidence_matrix(among_variables=True) if with_evidence else None
             drawn = self.among_variables()
             drawn = (drawn.graphs, drawn.weights, drawn.names, drawn.marginals)
             return graph_queries.edge_columns(*drawn, top, with_error, evidence=found)
-        tied = graph_queries.tied_edges(self.edge_matrix())
         drawn = (self.graphs, self.weights, self.names, self.marginals)
-        found = edge_evidence.matrix(self._ensemble, tied, self.summary) if with_evidence else None
+        found = self.evidence_matrix() if with_evidence else None
         return graph_queries.edge_columns(
             *drawn, top, with_error, variable=variable, evidence=found
         )
-
-    def _edges_among_variables(self, with_evidence: bool) -> np.ndarray | None:
-        """Evidence of edges between variables, by the functions of the whole."""
-        if not with_evidence:
-            return None
-        d = len(self.variables)
-        tied = graph_queries.tied_edges(self.edge_matrix()[:d, :d])
-        return edge_evidence.matrix(self._ensemble, tied, self.summary)[:d, :d]
 
     def describe(self) -> list[str]:
         """Description in words: the fit first, then model, prior and draws."""

@@ -36,7 +36,8 @@ class Document:
         names: column names.
         graphs: (chain, draw, d, d).
         groups: named groups of arrays; those of `params` and `sample_stats` start with
-            the dimensions (chain, draw), `marginals` are (d, d), `scaling` are (d,).
+            the dimensions (chain, draw), `marginals` and `evidence` are (d, d), `scaling` are
+            (d,).
         attributes: plain JSON data.
     """
 
@@ -52,6 +53,7 @@ _LEADING = {
     "marginals": ("source", "target"),
     "scaling": ("target",),
     "state": (),
+    "evidence": ("source", "target"),
 }
 _GRAPHS = "posterior/graph"
 

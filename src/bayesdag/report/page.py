@@ -16,7 +16,7 @@ import numpy as np
 
 from bayesdag.data import Dataset
 from bayesdag.errors import BayesdagWarning
-from bayesdag.posterior import Posterior, edge_evidence, fitted_data, graph_queries
+from bayesdag.posterior import Posterior, fitted_data
 from bayesdag.posterior.predictive_checks import refuse_other_data
 from bayesdag.report import answer, chains, columns, effects, glossary, graph, numbers, reproduce
 from bayesdag.runs.files import write_whole
@@ -85,7 +85,9 @@ def render(
     return _template().render(
         title=title or f"{posterior.num_variables} variables",
         posterior=posterior,
-        answer=answer.answer(posterior, found, compelled, _evidence(posterior)),
+        answer=answer.answer(
+            posterior, found, compelled, posterior.evidence_matrix(among_variables=True)
+        ),
         found=found,
         edge_errors=_largest_error(posterior),
         classes=classes.table().head(MOST_CLASSES),
@@ -154,12 +156,6 @@ def _source(text: str) -> str:
     """A hash that allows exactly this text in a content security policy."""
     digest = base64.b64encode(hashlib.sha256(text.encode("utf-8")).digest()).decode("ascii")
     return f"'sha256-{digest}'"
-
-
-def _evidence(posterior: Posterior) -> np.ndarray:
-    d = len(posterior.variables)
-    tied = graph_queries.tied_edges(posterior.edge_matrix()[:d, :d])
-    return edge_evidence.matrix(posterior._ensemble, tied, posterior.summary)[:d, :d]
 
 
 def _largest_error(posterior: Posterior) -> float:
