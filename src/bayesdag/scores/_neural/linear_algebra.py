@@ -77,7 +77,7 @@ def with_added_diagonal(
     if not isinstance(matrix, np.ndarray):
         return matrix + diagonal_of(vector)
     total = matrix.copy()
-    np.einsum("ii->i", total)[:] += vector  # a view: no matrix of zeros is added
+    total.reshape(-1)[:: len(total) + 1] += vector  # a view: no matrix of zeros is added
     return total
 
 
