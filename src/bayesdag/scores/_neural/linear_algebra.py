@@ -31,7 +31,7 @@ def cholesky(matrix: Float[Array, "p p"]) -> Float[Array, "p p"]:
         return xp.linalg.cholesky(matrix)
     if not len(matrix):
         return matrix
-    root, failed = _LAPACK[matrix.dtype][0](matrix, lower=True, clean=True)
+    root, failed = _LAPACK[matrix.dtype][0](matrix.T, lower=True, clean=True)
     return np.full_like(matrix, np.nan) if failed else root
 
 
@@ -43,7 +43,8 @@ def solve(matrix: Float[Array, "p p"], vector: Float[Array, " p"]) -> Float[Arra
         return cho_solve((cholesky(matrix), True), vector)
     if not len(vector):
         return vector
-    _, solution, failed = _LAPACK[matrix.dtype][1](matrix, vector, lower=True)
+    # Symmetric: its transpose is the same matrix, and in the order of LAPACK.
+    _, solution, failed = _LAPACK[matrix.dtype][1](matrix.T, vector, lower=True)
     return np.full_like(vector, np.nan) if failed else solution
 
 

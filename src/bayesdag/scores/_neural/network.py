@@ -93,12 +93,11 @@ def flat(network: Network) -> Float[Array, " p"]:
     return namespace(network.bias).concatenate([leaf.reshape(-1) for leaf in network])
 
 
-def moved(network: Network, step: Float[Array, " p"], used: Float[Array, " k"]) -> Network:
-    """The network after a step of all its parameters; unused inputs stay without weight."""
-    k, h = network.first.shape
-    first = step[: k * h].reshape(k, h) * used[:, None]
-    bias, second = step[k * h : k * h + h], step[k * h + h :]
-    return Network(network.first + first, network.bias + bias, network.second + second)
+def of_flat(parameters: Float[Array, " p"], like: Network) -> Network:
+    """Inverse of `flat`, for networks of the same shape."""
+    k, h = like.first.shape
+    first, rest = parameters[: k * h].reshape(k, h), parameters[k * h :]
+    return Network(first, rest[:h], rest[h:])
 
 
 def prior_precision(network: Network, used: Float[Array, " k"]) -> Float[Array, " p"]:
