@@ -121,9 +121,9 @@ def held_out(by: Whitening, fit: Fit, test: TrainingRows, num_rows: Array) -> He
     return _judged(by, fit, laplace.predict(fit, test), num_rows)
 
 
-def left_out(by: Whitening, fit: Fit, rows: TrainingRows) -> HeldOut:
+def left_out(by: Whitening, fit: Fit, weight: Float[Array, " n"]) -> HeldOut:
     """Rows as a function sees them that was fitted to all of them but one."""
-    return _judged(by, fit, laplace.leave_one_out(fit, rows), rows.weight.sum())
+    return _judged(by, fit, laplace.leave_one_out(fit, weight), weight.sum())
 
 
 def _judged(by: Whitening, fit: Fit, predicted: Predicted, num_rows: Array) -> HeldOut:

@@ -72,11 +72,11 @@ def members_of_basis(used: Float[Array, " k"]) -> Float[Array, "2 q"]:
     return xp.stack([lines, curves])
 
 
-def members_of_scale(used: Float[Array, " k"]) -> Float[Array, " q"]:
-    """What the scale of the noise around a sum of curves may depend on."""
-    xp = namespace(used)
-    bent = xp.asarray([knot in _KNOTS_OF_SCALE for knot in KNOTS], used.dtype)
-    return xp.append(used, (used[:, None] * bent[None, :]).reshape(-1))
+def features_of_scale(k: int) -> Int[np.ndarray, " c"]:
+    """Which of the basis of k inputs, and 1, the scale around a sum of curves may depend on."""
+    num = k * (1 + len(KNOTS))
+    bent = np.reshape(np.arange(k, num), (k, -1))[:, np.isin(KNOTS, _KNOTS_OF_SCALE)]
+    return np.concatenate([np.arange(k), bent.reshape(-1), [num]])
 
 
 def sizes_of_curves(

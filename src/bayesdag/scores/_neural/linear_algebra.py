@@ -13,6 +13,7 @@ __all__ = [
     "dot",
     "lower_inverse",
     "solve",
+    "weighted_gram",
     "with_added_diagonal",
 ]
 
@@ -80,6 +81,18 @@ def with_added_diagonal(
     total = matrix.copy()
     total.reshape(-1)[:: len(total) + 1] += vector  # a view: no matrix of zeros is added
     return total
+
+
+def weighted_gram(
+    table: Float[Array, "n p"], weight: Float[Array, " n"]
+) -> tuple[Float[Array, "p p"], Float[Array, "n p"]]:
+    """Products of the columns among weighed rows, and the table times the root of the weights.
+
+    The product of a table with itself costs half of that of two; weights of 1 cost nothing.
+    """
+    if namespace(weight) is not np or (weight != 1).any():
+        table = table * namespace(weight).sqrt(weight)[:, None]
+    return dot(table.T, table), table
 
 
 def columns_first(table: Float[Array, "n k"]) -> Float[Array, "n k"]:

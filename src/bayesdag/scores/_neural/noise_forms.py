@@ -72,7 +72,6 @@ def describe(
     """
     xp, plain = namespace(residual), shapes.symmetric
     degrees = noise_shape.degrees_of(plain.shape)
-    features = features + 0 * plain.log_likelihood
     scale = heteroscedastic.fit(features, residual / plain.scale, weight, degrees)
     factor = log_scale_factor(features, scale.weights)
     if xp is np and scale.gain + scale.log_volume < _LEAST_ODDS:

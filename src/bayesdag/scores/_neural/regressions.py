@@ -71,7 +71,7 @@ def _lines(rows: Rows, used: Array) -> HeldOut:
     by = units.whitening(*rows, used)
     seen = units.whitened(by, *rows, used)
     fit = laplace.fit(function_classes.regress(seen, used), seen, used)
-    return fold_fits.left_out(by, fit, seen)
+    return fold_fits.left_out(by, fit, seen.weight)
 
 
 def _curves(rows: Rows, knots: Array, used: Array) -> HeldOut:
@@ -94,8 +94,8 @@ def _curves(rows: Rows, knots: Array, used: Array) -> HeldOut:
     network, best = function_classes.regress_in_best_units(seen, members, factors)
     seen = seen._replace(inputs=seen.inputs / factors[best][None, :])
     by = by._replace(root=diagonal_of(sizes[best]), inverse=diagonal_of(1 / sizes[best]))
-    fit = laplace.fit(network, seen, members, function_classes.members_of_scale(used))
-    found = fold_fits.left_out(by, fit, seen)
+    fit = laplace.fit(network, seen, members, function_classes.features_of_scale(k))
+    found = fold_fits.left_out(by, fit, seen.weight)
     log_marginal = found.fit.log_marginal - log(len(smoothing))
     return found._replace(fit=found.fit._replace(log_marginal=log_marginal))
 
