@@ -177,10 +177,12 @@ def approximate_gain(
     """
     xp = namespace(residual)
     above = active.astype(residual.dtype)
-    ones = xp.ones_like(above[:, :1])
-    sides = xp.concatenate([ones, above, 1 - above], axis=1)
-    fractions = xp.maximum(sides.mean(axis=0), _LEAST_SIDE)
-    slopes = dot((sides * residual[:, None]).T, curves)
+    by_side = (above * residual[:, None]).T  # below a unit is what is left of all rows
+    slopes = dot(xp.concatenate([residual[None, :], by_side]), curves)
+    slopes = xp.concatenate([slopes, slopes[:1] - slopes[1:]])
+    fractions = above.mean(axis=0)
+    fractions = xp.concatenate([xp.ones_like(fractions[:1]), fractions, 1 - fractions])
+    fractions = xp.maximum(fractions, _LEAST_SIDE)
     explained = 0.5 * (slopes**2).reshape(len(fractions), -1, NUM_CURVES).sum(axis=2)
     gains = explained / fractions[:, None]
     best = gains[1:].max(axis=0)

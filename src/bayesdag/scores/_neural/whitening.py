@@ -68,12 +68,6 @@ def scaled(by: Whitening, x: Array, y: Array, weight: Array, used: Array) -> Tra
     return TrainingRows(inputs, (y - by.centre) / by.spread, weight)
 
 
-def whitened_inputs(x: Array, weight: Array, used: Array) -> Float[Array, "n k"]:
-    """The inputs alone, in the units a network sees."""
-    by = whitening(x, 0 * weight, weight, used)
-    return dot((x - by.mean[None, :]) * used[None, :], by.inverse.T)
-
-
 def in_engine_units(by: Whitening, network: Network) -> Network:
     """The network as a function of the inputs themselves; the target stays standardised."""
     first = dot(by.inverse.T, network.first)
@@ -107,5 +101,6 @@ def _weights_in_engine_units(
     """Weights of units, of inputs and of 1, when the inputs are no longer whitened."""
     h = weights.shape[-1] - len(by.mean) - 1
     linear = dot(weights[..., h:-1], by.inverse)
-    intercept = weights[..., -1:] - (by.mean * linear).sum(axis=-1, keepdims=True)
+    mean = by.mean[(None,) * (weights.ndim - 1)]
+    intercept = weights[..., -1:] - (mean * linear).sum(axis=-1, keepdims=True)
     return namespace(weights).concatenate([weights[..., :h], linear, intercept], axis=-1)
