@@ -89,7 +89,7 @@ def _compared(residual: Array, weight: Array, num_shapes: int) -> ShapeFit:
     xp = namespace(residual)
     count = xp.maximum(weight.sum(), 1.0)
     size = xp.maximum((weight * xp.abs(residual)).sum() / count, _LEAST_SCALE)
-    log_scales, densities = _tables(residual.dtype.name)
+    log_scales, densities = _tables(residual.dtype)
     num = num_shapes * _NUM_SCALES
     likelihood = dot(xp.asarray(densities[:num]), _binned(residual / size, weight))
     # The best scale is where the parabola through the best of the table and its neighbours peaks.
@@ -105,7 +105,7 @@ def _compared(residual: Array, weight: Array, num_shapes: int) -> ShapeFit:
 
 
 @cache
-def _tables(dtype: str) -> tuple[np.ndarray, np.ndarray]:
+def _tables(dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:
     """Log scales of shape after shape, and log densities on the points of the grid under each."""
     points = np.sinh(_SPACING * np.arange(_DIGIT**2) - _REACH)
     steps = _SCALE_STEP * (np.arange(_NUM_SCALES) - _NUM_SCALES // 2)
@@ -175,11 +175,11 @@ def tail_weights(residual: Float[Array, " n"], best: ShapeFit) -> Float[Array, "
 def _shape(shape: Int[Array, "*s"], dtype: np.dtype) -> SkewedShape:
     """Entries of `SHAPES`."""
     xp = namespace(shape)
-    return SkewedShape(*(xp.asarray(table)[shape] for table in _shapes(dtype.name)))
+    return SkewedShape(*(xp.asarray(table)[shape] for table in _shapes(dtype)))
 
 
 @cache
-def _shapes(dtype: str) -> SkewedShape:
+def _shapes(dtype: np.dtype) -> SkewedShape:
     return SkewedShape(*(table.astype(dtype) for table in SHAPES))
 
 
