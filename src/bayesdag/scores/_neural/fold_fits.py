@@ -15,7 +15,7 @@ from bayesdag.model.array_namespace import Array, namespace
 from bayesdag.scores._neural import laplace, whitening
 from bayesdag.scores._neural.folds import Families, Folds
 from bayesdag.scores._neural.laplace import Fit, Predicted
-from bayesdag.scores._neural.linear_algebra import dot
+from bayesdag.scores._neural.linear_algebra import columns_first, dot
 from bayesdag.scores._neural.network import Network, TrainingRows
 from bayesdag.scores._neural.noise_forms import NoiseFits, NoiseForm
 from bayesdag.scores._neural.surrogate import NUM_CURVES
@@ -176,9 +176,9 @@ def approximate_gain(
     which of them is not known, so their gains are averaged as evidence is.
     """
     xp = namespace(residual)
-    above = active.astype(residual.dtype)
-    by_side = (above * residual[:, None]).T  # below a unit is what is left of all rows
-    slopes = dot(xp.concatenate([residual[None, :], by_side]), curves)
+    above = columns_first(active.astype(residual.dtype))
+    by_side = above * residual[:, None]  # below a unit is what is left of all rows
+    slopes = dot(xp.concatenate([residual[None, :], by_side.T]), curves)
     slopes = xp.concatenate([slopes, slopes[:1] - slopes[1:]])
     fractions = above.mean(axis=0)
     fractions = xp.concatenate([xp.ones_like(fractions[:1]), fractions, 1 - fractions])

@@ -219,7 +219,7 @@ def _equations(read: Array, target: Array, weight: Array) -> _Equations:
 
 def _solved(equations: _Equations, prior: Array, otherwise: Array) -> Float[Array, " q"]:
     xp = namespace(prior)
-    better = solve(with_added_diagonal(equations.matrix, prior), equations.vector)
+    better = solve(equations.matrix, prior, equations.vector)
     # Where columns nearly determine one another, rounding may leave no solution.
     return xp.where(xp.isfinite(better).all(), better, otherwise)
 

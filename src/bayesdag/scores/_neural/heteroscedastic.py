@@ -49,7 +49,7 @@ class _Scale(NamedTuple):
     Attributes:
         weights: of the features.
         shift: log of the common factor.
-        squares: of the residuals, in units of their scales.
+        squares: of the residuals, in units of their scales and of the degrees of freedom.
         loss: penalised, minus log likelihood.
         gain: of the last step.
     """
@@ -87,17 +87,17 @@ def fit(
     gram = information * gram * alive[:, None] * alive[None, :]
     root = cholesky(with_added_diagonal(gram, prior))
     inverse = lower_inverse(root)
-    sizes, raw_squares = xp.asarray(_STEP_SIZES, gram.dtype), residual**2
+    sizes, raw_squares = xp.asarray(_STEP_SIZES, gram.dtype), residual**2 / degrees
 
     def moved_to(weights: Array, shift: Array) -> tuple[_Scale, Array]:
         log_scale = log_scale_factor(centred, weights) + shift
         squares = raw_squares * xp.exp(-2 * log_scale)
-        density = -0.5 * (degrees + 1) * xp.log1p(squares / degrees) - log_scale
-        loss = 0.5 * dot(prior * weights, weights) - dot(weight, density)
+        tails = 0.5 * (degrees + 1) * dot(weight, xp.log1p(squares))
+        loss = 0.5 * dot(prior * weights, weights) + tails + dot(weight, log_scale)
         return _Scale(weights, shift, squares, loss, loss), loss
 
     def step(now: _Scale, _: Any) -> _Scale:
-        slope = weight * (1 - (degrees + 1) * now.squares / (degrees + now.squares))
+        slope = weight * ((degrees + 1) / (1 + now.squares) - degrees)
         gradient = alive * dot(slope, centred) + prior * now.weights
         down = dot(inverse.T, dot(inverse, gradient))
         shorter = slope.sum() / (information * count)

@@ -36,16 +36,22 @@ def cholesky(matrix: Float[Array, "p p"]) -> Float[Array, "p p"]:
     return np.full_like(matrix, np.nan) if failed else root
 
 
-def solve(matrix: Float[Array, "p p"], vector: Float[Array, " p"]) -> Float[Array, " p"]:
-    """Solution of a positive definite system; NaN where it is none."""
-    if namespace(matrix) is not np:
+def solve(
+    matrix: Float[Array, "p p"], diagonal: Float[Array, " p"], vector: Float[Array, " p"]
+) -> Float[Array, " p"]:
+    """Solution of a positive definite system, to which a diagonal is added; NaN where it is none.
+
+    The matrix is symmetric: LAPACK is given its transpose, in the order that it computes in.
+    """
+    total = with_added_diagonal(matrix, diagonal)
+    if not isinstance(total, np.ndarray):
         from jax.scipy.linalg import cho_solve
 
-        return cho_solve((cholesky(matrix), True), vector)
+        return cho_solve((cholesky(total), True), vector)
     if not len(vector):
         return vector
-    # Symmetric: its transpose is the same matrix, and in the order of LAPACK.
-    _, solution, failed = _LAPACK[matrix.dtype][1](matrix.T, vector, lower=True)
+    posv = _LAPACK[total.dtype][1]
+    _, solution, failed = posv(total.T, vector, lower=True, overwrite_a=True)
     return np.full_like(vector, np.nan) if failed else solution
 
 

@@ -26,7 +26,7 @@ from bayesdag.scores._neural.control_flow import (
     repeat,
     stack,
 )
-from bayesdag.scores._neural.linear_algebra import columns_first, dot, solve, with_added_diagonal
+from bayesdag.scores._neural.linear_algebra import columns_first, dot, solve
 from bayesdag.scores._neural.network import Network, TrainingRows
 
 _LEAST_VARIANCE = 1e-6  # fraction of a variance; a better fit is rounding
@@ -161,9 +161,8 @@ def _start(directions: Array, near: Array, rows: TrainingRows, used: Array) -> N
     features = functions.features(network, rows.inputs)
     gram = dot((features * rows.weight[:, None]).T, features)
     target = dot(features.T, rows.weight * rows.target)
-    return network._replace(
-        second=solve(gram + 10.0 * xp.eye(len(gram), dtype=first.dtype), target)
-    )
+    ridge = xp.full(len(gram), 10.0, first.dtype)
+    return network._replace(second=solve(gram, ridge, target))
 
 
 def _sum_of_squares(network: Network, rows: TrainingRows) -> Float[Array, ""]:
@@ -273,7 +272,7 @@ def _step(
 
     def attempt(factor: Array) -> tuple[_Place, Array]:
         # Inputs that are not used have no slope, and stay without weight.
-        step = solve(with_added_diagonal(matrix, factor * diagonal), gradient)
+        step = solve(matrix, factor * diagonal, gradient)
         there = _place(like, here + step, rows)
         loss = (rows.weight * there.residual**2).sum() + (prior * there.parameters**2).sum()
         return there, loss
