@@ -108,4 +108,4 @@ def entry(tree: Any, k: Any) -> Any:
 
 def stack(trees: list[Any]) -> Any:
     """Nested named tuples of the same structure, with a new leading dimension."""
-    return map_leaves(lambda *parts: namespace(parts[0]).stack(parts), *trees)
+    return map_leaves(lambda *parts: namespace(parts[0]).asarray(parts), *trees)

@@ -156,12 +156,12 @@ def _kept(by: Whitening, fit: Fit, num_rows: Array) -> FoldFits:
 
 def evidence_of_fold(found: HeldOut, weight: Array) -> Float[Array, " form"]:
     """Log evidence of all rows by the network of one fold: those it has seen, then the others."""
-    return found.fit.log_marginal + (found.log_density * weight[:, None]).sum(axis=0)
+    return found.fit.log_marginal + dot(weight, found.log_density)
 
 
 def evidence_of(found: HeldOut, weight: Array) -> tuple[Array, Array]:
     """Log evidence of all rows and log density of the unseen ones, by form of the noise."""
-    predicted = (found.log_density * weight[:, None]).sum(axis=0)
+    predicted = dot(weight, found.log_density)
     log_marginal = found.fit.log_marginal
     return log_marginal.mean(axis=0) + predicted / log_marginal.shape[0], predicted
 
