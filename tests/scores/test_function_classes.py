@@ -14,8 +14,8 @@ from bayesdag.scores._neural.function_classes import (
     KNOTS,
     FunctionClass,
     basis,
+    features_of_scale,
     members_of_basis,
-    members_of_scale,
     regress,
     regress_in_best_units,
     sizes_of_curves,
@@ -124,11 +124,12 @@ def test_a_line_uses_the_inputs_and_a_sum_of_curves_their_kinks_too():
 
 
 def test_the_scale_of_the_noise_depends_on_fewer_kinks_than_the_curve():
-    scale = np.asarray(members_of_scale(np.array([1.0, 0.0], np.float32)))
-    curve = np.asarray(members_of_basis(np.array([1.0, 0.0], np.float32)))[1]
-    assert (scale <= curve).all()
-    assert scale[0] == 1
-    assert scale.sum() == 4
+    m = len(KNOTS)
+    every = [0, 1, *range(2, 2 + m), *range(2 + m, 2 + 2 * m), 2 + 2 * m]  # the last: a constant
+    scale = features_of_scale(2).tolist()
+    assert set(scale) <= set(every)
+    assert {0, 1, every[-1]} <= set(scale)
+    assert sum(2 <= j < 2 + m for j in scale) == sum(2 + m <= j < 2 + 2 * m for j in scale) == 3
 
 
 def test_bends_of_a_curve_have_the_variance_of_a_smoothing_spline():

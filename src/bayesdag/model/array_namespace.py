@@ -18,9 +18,12 @@ else:  # NumPy makes scalars of arrays without dimensions
     Array = types.Array | np.number | np.bool_
 
 
+_NUMPY = (np.ndarray, np.generic)  # a tuple: millions of questions, and a union answers slower
+
+
 def namespace(array: Any) -> ModuleType:
     """`numpy` or `jax.numpy`, whichever the array belongs to."""
-    if isinstance(array, np.ndarray | np.generic):
+    if isinstance(array, _NUMPY):
         return np
     import jax.numpy as jnp
 
@@ -28,8 +31,7 @@ def namespace(array: Any) -> ModuleType:
 
 
 def matmul(a: Any, b: Any) -> Any:
-    """Matrix product in full precision."""
-    xp = namespace(a)
-    if xp is np:
-        return np.matmul(a, b)
-    return xp.matmul(a, b, precision="highest")
+    """Product of matrices or vectors in full precision."""
+    if isinstance(a, np.ndarray):
+        return a.dot(b)
+    return namespace(a).matmul(a, b, precision="highest")

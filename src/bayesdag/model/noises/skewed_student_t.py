@@ -8,6 +8,8 @@ take NumPy and JAX arrays alike: fits of the shape tabulate them, the SCM evalua
 from dataclasses import dataclass
 from typing import NamedTuple
 
+import numpy as np
+
 from bayesdag.model.array_namespace import Array, namespace
 from bayesdag.types import Key, Params, Rows
 from bayesdag.types.late_imports import jax, jnp
@@ -57,6 +59,8 @@ def influence(above: Array, shape: SkewedShape) -> Array:
 
 def _halves(above: Array, skew: Array) -> tuple[Array, Array]:
     """Distance from the mode in units of its side, and that unit."""
+    if isinstance(skew, np.floating) and skew == 1:
+        return above, skew  # the halves are the same
     side = namespace(above).where(above > 0, skew, 1 / skew)
     return above / side, side
 

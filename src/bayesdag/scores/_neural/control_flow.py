@@ -69,12 +69,13 @@ def best_of(
 ) -> tuple[Result, Array, Array]:
     """The result of least loss among the options, its loss, and the option.
 
-    NumPy takes the first one whose loss is below `now`, and tries no more.
+    NumPy takes the first one whose loss is below `now`, and tries no more; a loss that is no
+    number is below none.
     """
     xp = namespace(options)
     if xp is not np:
         results, losses = for_each(function, options)
-        best = xp.argmin(losses)
+        best = xp.argmin(xp.where(xp.isfinite(losses), losses, xp.inf))
         return entry(results, best), losses[best], options[best]
     first, *others = options
     option, (result, loss) = first, function(first)
@@ -107,4 +108,4 @@ def entry(tree: Any, k: Any) -> Any:
 
 def stack(trees: list[Any]) -> Any:
     """Nested named tuples of the same structure, with a new leading dimension."""
-    return map_leaves(lambda *parts: namespace(parts[0]).stack(parts), *trees)
+    return map_leaves(lambda *parts: namespace(parts[0]).asarray(parts), *trees)

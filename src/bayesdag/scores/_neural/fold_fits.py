@@ -15,7 +15,7 @@ from bayesdag.model.array_namespace import Array, namespace
 from bayesdag.scores._neural import laplace, whitening
 from bayesdag.scores._neural.folds import Families, Folds
 from bayesdag.scores._neural.laplace import Fit, Predicted
-from bayesdag.scores._neural.linear_algebra import dot
+from bayesdag.scores._neural.linear_algebra import columns_first, dot
 from bayesdag.scores._neural.network import Network, TrainingRows
 from bayesdag.scores._neural.noise_forms import NoiseFits, NoiseForm
 from bayesdag.scores._neural.surrogate import NUM_CURVES
@@ -121,9 +121,9 @@ def held_out(by: Whitening, fit: Fit, test: TrainingRows, num_rows: Array) -> He
     return _judged(by, fit, laplace.predict(fit, test), num_rows)
 
 
-def left_out(by: Whitening, fit: Fit, rows: TrainingRows) -> HeldOut:
+def left_out(by: Whitening, fit: Fit, weight: Float[Array, " n"]) -> HeldOut:
     """Rows as a function sees them that was fitted to all of them but one."""
-    return _judged(by, fit, laplace.leave_one_out(fit, rows), rows.weight.sum())
+    return _judged(by, fit, laplace.leave_one_out(fit, weight), weight.sum())
 
 
 def _judged(by: Whitening, fit: Fit, predicted: Predicted, num_rows: Array) -> HeldOut:
@@ -156,12 +156,12 @@ def _kept(by: Whitening, fit: Fit, num_rows: Array) -> FoldFits:
 
 def evidence_of_fold(found: HeldOut, weight: Array) -> Float[Array, " form"]:
     """Log evidence of all rows by the network of one fold: those it has seen, then the others."""
-    return found.fit.log_marginal + (found.log_density * weight[:, None]).sum(axis=0)
+    return found.fit.log_marginal + dot(weight, found.log_density)
 
 
 def evidence_of(found: HeldOut, weight: Array) -> tuple[Array, Array]:
     """Log evidence of all rows and log density of the unseen ones, by form of the noise."""
-    predicted = (found.log_density * weight[:, None]).sum(axis=0)
+    predicted = dot(weight, found.log_density)
     log_marginal = found.fit.log_marginal
     return log_marginal.mean(axis=0) + predicted / log_marginal.shape[0], predicted
 
@@ -176,11 +176,13 @@ def approximate_gain(
     which of them is not known, so their gains are averaged as evidence is.
     """
     xp = namespace(residual)
-    above = active.astype(residual.dtype)
-    ones = xp.ones_like(above[:, :1])
-    sides = xp.concatenate([ones, above, 1 - above], axis=1)
-    fractions = xp.maximum(sides.mean(axis=0), _LEAST_SIDE)
-    slopes = dot((sides * residual[:, None]).T, curves)
+    above = columns_first(active.astype(residual.dtype))
+    by_side = above * residual[:, None]  # below a unit is what is left of all rows
+    slopes = dot(xp.concatenate([residual[None, :], by_side.T]), curves)
+    slopes = xp.concatenate([slopes, slopes[:1] - slopes[1:]])
+    fractions = above.mean(axis=0)
+    fractions = xp.concatenate([xp.ones_like(fractions[:1]), fractions, 1 - fractions])
+    fractions = xp.maximum(fractions, _LEAST_SIDE)
     explained = 0.5 * (slopes**2).reshape(len(fractions), -1, NUM_CURVES).sum(axis=2)
     gains = explained / fractions[:, None]
     best = gains[1:].max(axis=0)

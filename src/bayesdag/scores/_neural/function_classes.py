@@ -13,6 +13,7 @@ the number of their knots. How wavy they are, one of two amounts, the rows decid
 """
 
 from enum import IntEnum
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,6 +28,7 @@ from bayesdag.scores._neural.linear_algebra import (
     cholesky,
     dot,
     solve,
+    weighted_gram,
     with_added_diagonal,
 )
 from bayesdag.scores._neural.network import Network, TrainingRows
@@ -60,8 +62,15 @@ def basis(
 ) -> Float[Array, "n q"]:
     """The inputs, then the kinks of each of them; zero where an input is not used."""
     xp = namespace(inputs)
-    bent = kinks(inputs, knots) * xp.repeat(used, knots.shape[1])[None, :]
+    bent = kinks(inputs, xp.where(used[:, None] > 0, knots, xp.inf))
     return xp.concatenate([inputs * used[None, :], bent], axis=1)
+
+
+def basis_of(is_line: Array, table: Float[Array, "n q"], k: int) -> Float[Array, "n _"]:
+    """What of the basis of k inputs a class uses; NumPy leaves the others out."""
+    if isinstance(table, np.ndarray):
+        return table[:, :k] if is_line else table
+    return namespace(table).where(is_line & (np.arange(table.shape[1]) >= k)[None, :], 0.0, table)
 
 
 def members_of_basis(used: Float[Array, " k"]) -> Float[Array, "2 q"]:
@@ -72,11 +81,12 @@ def members_of_basis(used: Float[Array, " k"]) -> Float[Array, "2 q"]:
     return xp.stack([lines, curves])
 
 
-def members_of_scale(used: Float[Array, " k"]) -> Float[Array, " q"]:
-    """What the scale of the noise around a sum of curves may depend on."""
-    xp = namespace(used)
-    bent = xp.asarray([knot in _KNOTS_OF_SCALE for knot in KNOTS], used.dtype)
-    return xp.append(used, (used[:, None] * bent[None, :]).reshape(-1))
+@cache
+def features_of_scale(k: int) -> Int[np.ndarray, " c"]:
+    """Which of the basis of k inputs, and 1, the scale around a sum of curves may depend on."""
+    num = k * (1 + len(KNOTS))
+    bent = np.reshape(np.arange(k, num), (k, -1))[:, np.isin(KNOTS, _KNOTS_OF_SCALE)]
+    return np.concatenate([np.arange(k), bent.reshape(-1), [num]])
 
 
 def sizes_of_curves(
@@ -186,8 +196,8 @@ def _chosen(
         prior = scale**2 * precision if not options else scale**2 * precision + 0 * options[-1]
         second = _solved(equations, prior, start)
         root = cholesky(with_added_diagonal(equations.matrix, prior + 0 * second))
-        squares = (weight * (rows.target - dot(read, second)) ** 2).sum()
-        squares = squares + (prior * second**2).sum()
+        residual = rows.target - dot(read, second)
+        squares = dot(weight * residual, residual) + dot(prior * second, second)
         volume = xp.log(xp.diagonal(root)).sum() - 0.5 * xp.log(prior).sum()
         options.append(second)
         evidence.append(-0.5 * count * xp.log(squares) - volume)
@@ -203,14 +213,13 @@ def _weights(rows: TrainingRows, residual: Array) -> tuple[Float[Array, " n"], F
 
 
 def _equations(read: Array, target: Array, weight: Array) -> _Equations:
-    own = namespace(weight).sqrt(weight)
-    table = read * own[:, None]
-    return _Equations(dot(table.T, table), dot(table.T, own * target))
+    gram, _ = weighted_gram(read, weight)
+    return _Equations(gram, dot(read.T, weight * target))
 
 
 def _solved(equations: _Equations, prior: Array, otherwise: Array) -> Float[Array, " q"]:
     xp = namespace(prior)
-    better = solve(with_added_diagonal(equations.matrix, prior), equations.vector)
+    better = solve(equations.matrix, prior, equations.vector)
     # Where columns nearly determine one another, rounding may leave no solution.
     return xp.where(xp.isfinite(better).all(), better, otherwise)
 
@@ -218,4 +227,4 @@ def _solved(equations: _Equations, prior: Array, otherwise: Array) -> Float[Arra
 def _mean_square(rows: TrainingRows, residual: Array) -> Float[Array, ""]:
     xp = namespace(residual)
     count = xp.maximum(rows.weight.sum(), 1.0)
-    return xp.maximum((rows.weight * residual**2).sum() / count, _LEAST_VARIANCE)
+    return xp.maximum(dot(rows.weight * residual, residual) / count, _LEAST_VARIANCE)

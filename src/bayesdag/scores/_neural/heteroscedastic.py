@@ -13,7 +13,13 @@ from jaxtyping import Float
 from bayesdag.model.array_namespace import Array, namespace
 from bayesdag.model.mechanisms.networks import log_scale_factor
 from bayesdag.scores._neural.control_flow import best_of, choose, repeat
-from bayesdag.scores._neural.linear_algebra import cholesky, diagonal_of, dot, lower_inverse
+from bayesdag.scores._neural.linear_algebra import (
+    cholesky,
+    dot,
+    lower_inverse,
+    weighted_gram,
+    with_added_diagonal,
+)
 
 _NUM_STEPS = 7
 _STEP_SIZES = (1.0, 0.25)  # of a scoring step; where none helps, the weights stay
@@ -43,7 +49,7 @@ class _Scale(NamedTuple):
     Attributes:
         weights: of the features.
         shift: log of the common factor.
-        squares: of the residuals, in units of their scales.
+        squares: of the residuals, in units of their scales and of the degrees of freedom.
         loss: penalised, minus log likelihood.
         gain: of the last step.
     """
@@ -73,28 +79,27 @@ def fit(
     count = xp.maximum(weight.sum(), 1.0)
     mean = (weight @ features[:, :-1]) / count
     centred = features[:, :-1] - mean[None, :]
-    variance = (weight @ centred**2) / count
-    alive = variance > _LEAST_VARIANCE
-    centred = xp.where(alive[None, :], centred, 0.0)
-    number = xp.maximum(alive.sum().astype(variance.dtype), 1.0)
-    prior = xp.where(alive, variance, 1.0) * number / _DEVIATION**2
+    gram, _ = weighted_gram(centred, weight)
+    variance = xp.diagonal(gram) / count
+    alive = (variance > _LEAST_VARIANCE).astype(variance.dtype)
+    prior = xp.where(alive > 0, variance, 1.0) * xp.maximum(alive.sum(), 1.0) / _DEVIATION**2
     information = 2 * degrees / (degrees + 3)
-    matrix = information * dot((centred * weight[:, None]).T, centred) + diagonal_of(prior)
-    root = cholesky(matrix)
+    gram = information * gram * alive[:, None] * alive[None, :]
+    root = cholesky(with_added_diagonal(gram, prior))
     inverse = lower_inverse(root)
-    sizes = xp.asarray(_STEP_SIZES, matrix.dtype)
+    sizes, raw_squares = xp.asarray(_STEP_SIZES, gram.dtype), residual**2 / degrees
 
     def moved_to(weights: Array, shift: Array) -> tuple[_Scale, Array]:
         log_scale = log_scale_factor(centred, weights) + shift
-        squares = residual**2 * xp.exp(-2 * log_scale)
-        density = -0.5 * (degrees + 1) * xp.log1p(squares / degrees) - log_scale
-        loss = 0.5 * (prior * weights**2).sum() - (weight * density).sum()
-        loss = xp.where(xp.isfinite(loss), loss, xp.inf)
+        squares = raw_squares * xp.exp(-2 * log_scale)
+        tails = 0.5 * (degrees + 1) * dot(weight, xp.log1p(squares))
+        loss = 0.5 * dot(prior * weights, weights) + tails + dot(weight, log_scale)
         return _Scale(weights, shift, squares, loss, loss), loss
 
     def step(now: _Scale, _: Any) -> _Scale:
-        slope = weight * (1 - (degrees + 1) * now.squares / (degrees + now.squares))
-        down = dot(inverse.T, dot(inverse, dot(slope, centred) + prior * now.weights))
+        slope = weight * ((degrees + 1) / (1 + now.squares) - degrees)
+        gradient = alive * dot(slope, centred) + prior * now.weights
+        down = dot(inverse.T, dot(inverse, gradient))
         shorter = slope.sum() / (information * count)
         best, loss, _ = best_of(
             lambda size: moved_to(now.weights - size * down, now.shift - size * shorter),
@@ -104,7 +109,7 @@ def fit(
         return choose(loss < now.loss, best, now)._replace(gain=now.loss - loss)
 
     start, loss = moved_to(xp.zeros_like(mean), xp.zeros_like(count))
-    found = repeat(features, _NUM_STEPS, step, start, lambda now: bool(now.gain < _LEAST_GAIN))
+    found = repeat(features, _NUM_STEPS, step, start, lambda now: not now.gain >= _LEAST_GAIN)
     weights = found.weights
     volume = xp.log(xp.diagonal(root)).sum() - 0.5 * xp.log(prior).sum()
     log_volume = -0.5 * (prior * weights**2).sum() - volume

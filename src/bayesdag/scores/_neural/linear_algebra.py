@@ -13,6 +13,7 @@ __all__ = [
     "dot",
     "lower_inverse",
     "solve",
+    "weighted_gram",
     "with_added_diagonal",
 ]
 
@@ -31,19 +32,26 @@ def cholesky(matrix: Float[Array, "p p"]) -> Float[Array, "p p"]:
         return xp.linalg.cholesky(matrix)
     if not len(matrix):
         return matrix
-    root, failed = _LAPACK[matrix.dtype][0](matrix, lower=True, clean=True)
+    root, failed = _LAPACK[matrix.dtype][0](matrix.T, lower=True, clean=True)
     return np.full_like(matrix, np.nan) if failed else root
 
 
-def solve(matrix: Float[Array, "p p"], vector: Float[Array, " p"]) -> Float[Array, " p"]:
-    """Solution of a positive definite system; NaN where it is none."""
-    if namespace(matrix) is not np:
+def solve(
+    matrix: Float[Array, "p p"], diagonal: Float[Array, " p"], vector: Float[Array, " p"]
+) -> Float[Array, " p"]:
+    """Solution of a positive definite system, to which a diagonal is added; NaN where it is none.
+
+    The matrix is symmetric: LAPACK is given its transpose, in the order that it computes in.
+    """
+    total = with_added_diagonal(matrix, diagonal)
+    if not isinstance(total, np.ndarray):
         from jax.scipy.linalg import cho_solve
 
-        return cho_solve((cholesky(matrix), True), vector)
+        return cho_solve((cholesky(total), True), vector)
     if not len(vector):
         return vector
-    _, solution, failed = _LAPACK[matrix.dtype][1](matrix, vector, lower=True)
+    posv = _LAPACK[total.dtype][1]
+    _, solution, failed = posv(total.T, vector, lower=True, overwrite_a=True)
     return np.full_like(vector, np.nan) if failed else solution
 
 
@@ -77,8 +85,20 @@ def with_added_diagonal(
     if not isinstance(matrix, np.ndarray):
         return matrix + diagonal_of(vector)
     total = matrix.copy()
-    np.einsum("ii->i", total)[:] += vector  # a view: no matrix of zeros is added
+    total.reshape(-1)[:: len(total) + 1] += vector  # a view: no matrix of zeros is added
     return total
+
+
+def weighted_gram(
+    table: Float[Array, "n p"], weight: Float[Array, " n"]
+) -> tuple[Float[Array, "p p"], Float[Array, "n p"]]:
+    """Products of the columns among weighed rows, and the table times the root of the weights.
+
+    The product of a table with itself costs half of that of two; weights of 1 cost nothing.
+    """
+    if namespace(weight) is not np or (weight != 1).any():
+        table = table * namespace(weight).sqrt(weight)[:, None]
+    return dot(table.T, table), table
 
 
 def columns_first(table: Float[Array, "n k"]) -> Float[Array, "n k"]:

@@ -11,7 +11,7 @@ from jaxtyping import Float
 
 from bayesdag.model.array_namespace import Array, namespace
 from bayesdag.model.mechanisms import networks
-from bayesdag.scores._neural.linear_algebra import dot, with_added_diagonal
+from bayesdag.scores._neural.linear_algebra import dot, weighted_gram, with_added_diagonal
 
 INTERCEPT_PRECISION = 0.01  # next to none, for a standardised target
 
@@ -93,12 +93,11 @@ def flat(network: Network) -> Float[Array, " p"]:
     return namespace(network.bias).concatenate([leaf.reshape(-1) for leaf in network])
 
 
-def moved(network: Network, step: Float[Array, " p"], used: Float[Array, " k"]) -> Network:
-    """The network after a step of all its parameters; unused inputs stay without weight."""
-    k, h = network.first.shape
-    first = step[: k * h].reshape(k, h) * used[:, None]
-    bias, second = step[k * h : k * h + h], step[k * h + h :]
-    return Network(network.first + first, network.bias + bias, network.second + second)
+def of_flat(parameters: Float[Array, " p"], like: Network) -> Network:
+    """Inverse of `flat`, for networks of the same shape."""
+    k, h = like.first.shape
+    first, rest = parameters[: k * h].reshape(k, h), parameters[k * h :]
+    return Network(first, rest[:h], rest[h:])
 
 
 def prior_precision(network: Network, used: Float[Array, " k"]) -> Float[Array, " p"]:
@@ -121,12 +120,6 @@ def residuals(network: Network, rows: TrainingRows) -> Float[Array, " n"]:
 def curvature(
     slopes: Float[Array, "n p"], weight: Float[Array, " n"], prior: Float[Array, " p"]
 ) -> tuple[Float[Array, "p p"], Float[Array, "n p"]]:
-    """Of the penalised sum of squares, and the slopes of the weighted residuals.
-
-    The root of the weights goes into the slopes: one large array is written, not two.
-    """
-    if not isinstance(slopes, np.ndarray):
-        slopes = slopes * namespace(weight).sqrt(weight)[:, None]
-    elif (weight != 1).any():
-        slopes *= np.sqrt(weight)[:, None]
-    return with_added_diagonal(dot(slopes.T, slopes), prior), slopes
+    """Of the penalised sum of squares, and the slopes of the weighted residuals."""
+    gram, slopes = weighted_gram(slopes, weight)
+    return with_added_diagonal(gram, prior), slopes

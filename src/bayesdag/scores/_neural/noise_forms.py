@@ -72,7 +72,6 @@ def describe(
     """
     xp, plain = namespace(residual), shapes.symmetric
     degrees = noise_shape.degrees_of(plain.shape)
-    features = features + 0 * plain.log_likelihood
     scale = heteroscedastic.fit(features, residual / plain.scale, weight, degrees)
     factor = log_scale_factor(features, scale.weights)
     if xp is np and scale.gain + scale.log_volume < _LEAST_ODDS:
@@ -83,9 +82,9 @@ def describe(
     in_order = (plain, evened.symmetric, shapes.any, evened.any)
     constant = xp.zeros_like(scale.weights)
     fits = NoiseFits(
-        scale=xp.stack([best.scale for best in in_order]),
-        shape=xp.stack([best.shape for best in in_order]),
-        log_scale_weights=xp.stack([constant, scale.weights] * 2),
+        scale=xp.asarray([best.scale for best in in_order]),
+        shape=xp.asarray([best.shape for best in in_order]),
+        log_scale_weights=xp.asarray([constant, scale.weights] * 2),
     )
-    likelihood = xp.stack([best.log_likelihood for best in in_order])
-    return DescribedNoise(fits, likelihood + xp.stack([0 * dependent, dependent] * 2))
+    likelihood = xp.asarray([best.log_likelihood for best in in_order])
+    return DescribedNoise(fits, likelihood + xp.asarray([0 * dependent, dependent] * 2))

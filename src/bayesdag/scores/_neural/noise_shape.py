@@ -21,7 +21,6 @@ from bayesdag.model.noises.skewed_student_t import (
     shape_of,
 )
 from bayesdag.model.noises.skewed_student_t import log_density as log_density_above_mode
-from bayesdag.scores._neural.control_flow import entry
 from bayesdag.scores._neural.linear_algebra import dot
 
 _TAILS = (3.0, 5.0, 10.0, 1000.0)  # degrees of freedom; the last is as good as Gaussian
@@ -66,18 +65,23 @@ def fit(residual: Float[Array, " n"], weight: Float[Array, " n"]) -> ShapeFits:
 
     Which shape it is, binned residuals say; its scale and likelihood, the residuals themselves.
     """
-    xp, each = namespace(residual), _compared(residual, weight, len(_SKEW))
-    best = [xp.argmax(each.log_likelihood[:num]) for num in (NUM_SYMMETRIC, len(_SKEW))]
-    symmetric = _on_rows(residual, weight, entry(each, best[0]))
-    if xp is np and best[0] == best[1]:
+    each = _compared(residual, weight, len(_SKEW))
+    binned = [_most_likely(each, num) for num in (NUM_SYMMETRIC, len(_SKEW))]
+    symmetric = _on_rows(residual, weight, binned[0])
+    if namespace(residual) is np and binned[0].shape == binned[1].shape:
         return ShapeFits(symmetric, symmetric)
-    return ShapeFits(symmetric, _on_rows(residual, weight, entry(each, best[1])))
+    return ShapeFits(symmetric, _on_rows(residual, weight, binned[1]))
 
 
 def fit_symmetric(residual: Float[Array, " n"], weight: Float[Array, " n"]) -> ShapeFit:
     """The most likely shape without a skew, by binned residuals alone."""
-    each = _compared(residual, weight, NUM_SYMMETRIC)
-    return entry(each, namespace(residual).argmax(each.log_likelihood))
+    return _most_likely(_compared(residual, weight, NUM_SYMMETRIC), NUM_SYMMETRIC)
+
+
+def _most_likely(each: ShapeFit, num: int) -> ShapeFit:
+    """Of the first shapes."""
+    best = namespace(each.shape).argmax(each.log_likelihood[:num])
+    return ShapeFit(*(leaf[best] for leaf in each))
 
 
 def _compared(residual: Array, weight: Array, num_shapes: int) -> ShapeFit:
@@ -85,24 +89,24 @@ def _compared(residual: Array, weight: Array, num_shapes: int) -> ShapeFit:
     xp = namespace(residual)
     count = xp.maximum(weight.sum(), 1.0)
     size = xp.maximum((weight * xp.abs(residual)).sum() / count, _LEAST_SCALE)
-    log_scales, densities = _tables(residual.dtype.name)
+    log_scales, densities = _tables(residual.dtype)
     num = num_shapes * _NUM_SCALES
     likelihood = dot(xp.asarray(densities[:num]), _binned(residual / size, weight))
-    likelihood = likelihood.reshape(num_shapes, _NUM_SCALES)
     # The best scale is where the parabola through the best of the table and its neighbours peaks.
     every = xp.arange(num_shapes)
-    at = xp.clip(xp.argmax(likelihood, axis=1), 1, _NUM_SCALES - 2)
-    before, here, after = (likelihood[every, at + step] for step in (-1, 0, 1))
+    inner = likelihood.reshape(num_shapes, _NUM_SCALES)[:, 1:-1]
+    at = every * _NUM_SCALES + 1 + xp.argmax(inner, axis=1)
+    before, here, after = (likelihood[at + step] for step in (-1, 0, 1))
     bend = xp.minimum(before - 2 * here + after, -1e-6)
     shift = xp.clip(0.5 * (before - after) / bend, -1, 1)
-    log_scale = xp.asarray(log_scales)[every, at] + _SCALE_STEP * shift
+    log_scale = xp.asarray(log_scales)[at] + _SCALE_STEP * shift
     best = here - 0.25 * (before - after) * shift
     return ShapeFit(size * xp.exp(log_scale), every, best - count * xp.log(size))
 
 
 @cache
-def _tables(dtype: str) -> tuple[np.ndarray, np.ndarray]:
-    """Log scales of each shape, and log densities of all of them on the points of the grid."""
+def _tables(dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:
+    """Log scales of shape after shape, and log densities on the points of the grid under each."""
     points = np.sinh(_SPACING * np.arange(_DIGIT**2) - _REACH)
     steps = _SCALE_STEP * (np.arange(_NUM_SCALES) - _NUM_SCALES // 2)
     log_scales = -np.log(_moments()[0])[:, None] + steps[None, :]
@@ -110,7 +114,7 @@ def _tables(dtype: str) -> tuple[np.ndarray, np.ndarray]:
     standard = points[None, None, :] * np.exp(-log_scales)[..., None]
     densities = log_density_above_mode(standard - shapes.mode, shapes) - log_scales[..., None]
     densities = np.asarray(densities, dtype).reshape(-1, len(points))
-    return log_scales.astype(dtype), densities
+    return log_scales.astype(dtype).reshape(-1), densities
 
 
 def _on_rows(residual: Array, weight: Array, binned: ShapeFit) -> ShapeFit:
@@ -119,11 +123,11 @@ def _on_rows(residual: Array, weight: Array, binned: ShapeFit) -> ShapeFit:
     log_scale = xp.maximum(xp.log(binned.scale), log(_LEAST_SCALE))
     standard = residual * xp.exp(-log_scale)
     pull = influence(standard - own.mode, own)
-    slope = (weight * pull * standard).sum() / xp.maximum(weight.sum(), 1.0) - 1
+    slope = dot(weight * pull, standard) / xp.maximum(weight.sum(), 1.0) - 1
     information = xp.asarray(_moments()[1], residual.dtype)[binned.shape]
     log_scale = xp.maximum(log_scale + xp.clip(slope / information, -0.7, 0.7), log(_LEAST_SCALE))
     density = log_density(residual * xp.exp(-log_scale), binned.shape) - log_scale
-    return ShapeFit(xp.exp(log_scale), binned.shape, (weight * density).sum())
+    return ShapeFit(xp.exp(log_scale), binned.shape, dot(weight, density))
 
 
 def _binned(standard: Float[Array, " n"], weight: Float[Array, " n"]) -> Float[Array, " b"]:
@@ -171,11 +175,11 @@ def tail_weights(residual: Float[Array, " n"], best: ShapeFit) -> Float[Array, "
 def _shape(shape: Int[Array, "*s"], dtype: np.dtype) -> SkewedShape:
     """Entries of `SHAPES`."""
     xp = namespace(shape)
-    return SkewedShape(*(xp.asarray(table)[shape] for table in _shapes(dtype.name)))
+    return SkewedShape(*(xp.asarray(table)[shape] for table in _shapes(dtype)))
 
 
 @cache
-def _shapes(dtype: str) -> SkewedShape:
+def _shapes(dtype: np.dtype) -> SkewedShape:
     return SkewedShape(*(table.astype(dtype) for table in SHAPES))
 
 

@@ -13,10 +13,10 @@ from bayesdag.model.array_namespace import Array, namespace
 from bayesdag.runs.trees import map_leaves
 from bayesdag.scores._neural import fold_fits, folds, function_classes, laplace, unexplained
 from bayesdag.scores._neural import whitening as units
-from bayesdag.scores._neural.control_flow import stack
+from bayesdag.scores._neural.control_flow import choose, stack
 from bayesdag.scores._neural.fold_fits import FoldFits, HeldOut
 from bayesdag.scores._neural.folds import Families, Folds, Rows
-from bayesdag.scores._neural.linear_algebra import columns_first, diagonal_of
+from bayesdag.scores._neural.linear_algebra import columns_first, diagonal_of, dot
 from bayesdag.scores._neural.noise_forms import NoiseForm
 
 
@@ -44,34 +44,34 @@ def regressions(rows_in_folds: Folds, family: Families) -> Regressions:
     knots = rows_in_folds.knots[family.members]
     x, y, weight = folds.all_rows(folds.rows_of(rows_in_folds, family))
     table = columns_first(function_classes.basis(x, knots, used))
-    by_class = function_classes.members_of_basis(used)
     # Lines are fitted to the inputs alone, which costs less.
-    lines = _lines((x, y, weight), used)
+    lines, inputs = _lines((x, y, weight), used)
     curves = _curves((table, y, weight), knots, used)
-    found = stack([lines._replace(fit=_filled_up(lines.fit, table.shape[1])), curves])
-    evidence = found.fit.log_marginal
-    predicted = (found.log_density * weight[None, :, None]).sum(axis=1)
+    fits = stack([_filled_up(lines.fit, table.shape[1]), curves.fit])
+    evidence = fits.log_marginal
+    predicted = xp.stack([dot(weight, found.log_density) for found in (lines, curves)])
     best, form = xp.unravel_index(xp.argmax(evidence), evidence.shape)
-    residual = found.residual[best, :, form] * weight
-    plain = found.residual[best, :, NoiseForm.SYMMETRIC] * weight
+    is_line = best == 0
+    residuals = choose(is_line, lines.residual, curves.residual) * weight[:, None]
+    plain, residual = residuals[:, NoiseForm.SYMMETRIC], residuals[:, form]
+    basis = function_classes.basis_of(is_line, table, len(used))
     # What solves must wait for what solved before: see `linear_algebra.lower_inverse`.
-    inputs = units.whitened_inputs(x + 0 * evidence[0, 0], weight, used)
     left = unexplained.log_bayes_factor(
-        inputs, table * by_class[best][None, :], (plain, residual), weight, used
+        inputs + 0 * evidence[0, 0], basis, (plain, residual), weight, used
     )
     sides = (x > knots[:, knots.shape[1] // 2][None, :]) & (used > 0)[None, :]
     gain = fold_fits.approximate_gain(rows_in_folds.curves, residual, sides)
     left = xp.where(rows_in_folds.discrete[family.node] > 0, xp.inf, left)
     left = xp.where(used.any(), left, -xp.inf)  # without parents there is nothing to learn
-    return Regressions(evidence, predicted, gain, left, map_leaves(lambda t: t[None], found.fit))
+    return Regressions(evidence, predicted, gain, left, map_leaves(lambda t: t[None], fits))
 
 
-def _lines(rows: Rows, used: Array) -> HeldOut:
-    """The line through all rows."""
+def _lines(rows: Rows, used: Array) -> tuple[HeldOut, Float[Array, "n k"]]:
+    """The line through all rows, and their whitened inputs."""
     by = units.whitening(*rows, used)
     seen = units.whitened(by, *rows, used)
     fit = laplace.fit(function_classes.regress(seen, used), seen, used)
-    return fold_fits.left_out(by, fit, seen)
+    return fold_fits.left_out(by, fit, seen.weight), seen.inputs
 
 
 def _curves(rows: Rows, knots: Array, used: Array) -> HeldOut:
@@ -94,8 +94,8 @@ def _curves(rows: Rows, knots: Array, used: Array) -> HeldOut:
     network, best = function_classes.regress_in_best_units(seen, members, factors)
     seen = seen._replace(inputs=seen.inputs / factors[best][None, :])
     by = by._replace(root=diagonal_of(sizes[best]), inverse=diagonal_of(1 / sizes[best]))
-    fit = laplace.fit(network, seen, members, function_classes.members_of_scale(used))
-    found = fold_fits.left_out(by, fit, seen)
+    fit = laplace.fit(network, seen, members, function_classes.features_of_scale(k))
+    found = fold_fits.left_out(by, fit, seen.weight)
     log_marginal = found.fit.log_marginal - log(len(smoothing))
     return found._replace(fit=found.fit._replace(log_marginal=log_marginal))
 

@@ -26,11 +26,12 @@ from bayesdag.scores._neural.control_flow import (
     repeat,
     stack,
 )
-from bayesdag.scores._neural.linear_algebra import columns_first, dot, solve, with_added_diagonal
+from bayesdag.scores._neural.linear_algebra import columns_first, dot, solve
 from bayesdag.scores._neural.network import Network, TrainingRows
 
 _LEAST_VARIANCE = 1e-6  # fraction of a variance; a better fit is rounding
 _DAMPING_FACTORS = (0.3, 3.0, 30.0, 0.03)  # tried in every step, by NumPy until one helps
+_REJECTED = 300.0  # where none of them helps
 _STUCK = 1e4  # damping at which no step leads anywhere
 _ROUGH_GAIN, _FINE_GAIN = 0.5, 0.1  # nats of a step that are not worth another: of NumPy's
 
@@ -61,15 +62,6 @@ class TrainingPlan(NamedTuple):
     pilot_rows: int = 2048
     seed: int = 0
     least_unexplained: float = 1.0
-
-
-class _Proposal(NamedTuple):
-    """A step: where it leads, the fraction of the penalised loss that it gains, its damping."""
-
-    network: Network
-    seen: "_Seen"
-    gain: Float[Array, ""]
-    factor: Float[Array, ""]
 
 
 def pilot(
@@ -169,18 +161,24 @@ def _start(directions: Array, near: Array, rows: TrainingRows, used: Array) -> N
     features = functions.features(network, rows.inputs)
     gram = dot((features * rows.weight[:, None]).T, features)
     target = dot(features.T, rows.weight * rows.target)
-    return network._replace(
-        second=solve(gram + 10.0 * xp.eye(len(gram), dtype=first.dtype), target)
-    )
+    ridge = xp.full(len(gram), 10.0, first.dtype)
+    return network._replace(second=solve(gram, ridge, target))
 
 
 def _sum_of_squares(network: Network, rows: TrainingRows) -> Float[Array, ""]:
     return (rows.weight * functions.residuals(network, rows) ** 2).sum()
 
 
-class _Seen(NamedTuple):
-    """What a network makes of its rows: hidden units and residuals."""
+class _Place(NamedTuple):
+    """Where a network is, and what it makes of its rows there.
 
+    Attributes:
+        parameters: all of them.
+        units: hidden units.
+        residual: of the target.
+    """
+
+    parameters: Float[Array, " p"]
     units: Float[Array, "n h"]
     residual: Float[Array, " n"]
 
@@ -189,14 +187,12 @@ class _Progress(NamedTuple):
     """A network on its way.
 
     Attributes:
-        network: as it is now.
-        seen: what it makes of its rows.
+        place: where it is now.
         damping: of the next step.
         gain: fraction of the loss that the last step took away.
     """
 
-    network: Network
-    seen: _Seen
+    place: _Place
     damping: Float[Array, ""]
     gain: Float[Array, ""]
 
@@ -218,6 +214,7 @@ def _improve(
     """
     xp, dtype = namespace(rows.target), rows.inputs.dtype
     first_robust = num_steps if num_plain is None else num_plain
+    precision = functions.prior_precision(network, used)
 
     def step(now: _Progress, t: Any) -> _Progress:
         weighed = rows
@@ -225,14 +222,10 @@ def _improve(
             weight = either(
                 t < num_plain,
                 lambda: rows.weight,
-                lambda: rows.weight * _tail_weights(now.seen.residual, rows.weight),
+                lambda: rows.weight * _tail_weights(now.place.residual, rows.weight),
             )
             weighed = rows._replace(weight=weight)
-        proposal = _step(now, weighed, used)
-        better = proposal.gain > 0
-        network, seen = choose(better, (proposal.network, proposal.seen), (now.network, now.seen))
-        damping = xp.clip(now.damping * xp.where(better, proposal.factor, 300.0), 1e-6, 1e6)
-        return _Progress(network, seen, damping.astype(dtype), proposal.gain)
+        return _step(network, now, weighed, precision)
 
     def settled(now: _Progress) -> bool:
         return bool(0 < now.gain < 2 * least_gain / len(rows.target) or now.damping >= _STUCK)
@@ -241,45 +234,56 @@ def _improve(
         return repeat(rows.target, num, lambda p, t: step(p, t + begin), now, settled)
 
     start = xp.asarray(0.03, dtype), xp.asarray(1.0, dtype)
-    now = _Progress(network, _seen(network, rows), *start)
-    if xp is not np:
-        return steps(now, num_steps).network
-    # A network that has settled under one weight of the rows goes on under another.
-    now = steps(now, first_robust)._replace(damping=start[0])
-    return steps(now, num_steps - first_robust, first_robust).network
+    now = _Progress(_place(network, functions.flat(network), rows), *start)
+    if xp is np:
+        # A network that has settled under one weight of the rows goes on under another.
+        now = steps(now, first_robust)._replace(damping=start[0])
+        now = steps(now, num_steps - first_robust, first_robust)
+    else:
+        now = steps(now, num_steps)
+    return functions.of_flat(now.place.parameters, network)
 
 
-def _seen(network: Network, rows: TrainingRows) -> _Seen:
+def _place(like: Network, parameters: Float[Array, " p"], rows: TrainingRows) -> _Place:
+    network = functions.of_flat(parameters, like)
     units = functions.units(network, rows.inputs)
-    return _Seen(units, rows.target - functions.means_given(network, rows.inputs, units))
+    residual = rows.target - functions.means_given(network, rows.inputs, units)
+    return _Place(parameters, units, residual)
 
 
-def _step(now: _Progress, rows: TrainingRows, used: Array) -> _Proposal:
-    """The best of several proposals.
+def _step(
+    like: Network, now: _Progress, rows: TrainingRows, precision: Float[Array, " p"]
+) -> _Progress:
+    """The best of several proposals, if it is any better.
 
     Several dampings are tried: they share the matrix, which costs more than all else, and
     kinks make it hard to foresee which is right.
+
+    Args:
+        precision: of the prior, in units of the noise variance.
     """
-    xp, network, residual = namespace(rows.target), now.network, now.seen.residual
+    xp, (here, units, residual) = namespace(rows.target), now.place
     squares = (rows.weight * residual**2).sum()
-    prior = _variance(squares, rows) * functions.prior_precision(network, used)
-    place = functions.flat(network)
-    slopes = functions.slopes(network, rows.inputs, now.seen.units)
+    prior = _variance(squares, rows) * precision
+    slopes = functions.slopes(functions.of_flat(here, like), rows.inputs, units)
     matrix, slopes = functions.curvature(slopes, rows.weight, prior)
-    gradient = dot(xp.sqrt(rows.weight) * residual, slopes) - prior * place
+    gradient = dot(xp.sqrt(rows.weight) * residual, slopes) - prior * here
     diagonal = now.damping * xp.diagonal(matrix)
 
-    def attempt(factor: Array) -> tuple[tuple[Network, _Seen], Array]:
-        step = solve(with_added_diagonal(matrix, factor * diagonal), gradient)
-        proposal = functions.moved(network, step, used)
-        seen = _seen(proposal, rows)
-        loss = (rows.weight * seen.residual**2).sum() + (prior * (place + step) ** 2).sum()
-        return (proposal, seen), xp.where(xp.isfinite(loss), loss, xp.inf)
+    def attempt(factor: Array) -> tuple[_Place, Array]:
+        # Inputs that are not used have no slope, and stay without weight.
+        step = solve(matrix, factor * diagonal, gradient)
+        there = _place(like, here + step, rows)
+        loss = (rows.weight * there.residual**2).sum() + (prior * there.parameters**2).sum()
+        return there, loss
 
-    loss_now = squares + (prior * place**2).sum()
+    loss_now = squares + (prior * here**2).sum()
     factors = xp.asarray(_DAMPING_FACTORS, now.damping.dtype)
     best, loss, factor = best_of(attempt, factors, loss_now)
-    return _Proposal(*best, (loss_now - loss) / loss_now, factor)
+    better = loss < loss_now
+    place, factor = choose(better, (best, factor), (now.place, _REJECTED))
+    damping = xp.minimum(xp.maximum(now.damping * factor, 1e-6), 1e6)
+    return _Progress(place, damping, (loss_now - loss) / loss_now)
 
 
 def _variance(squares: Array, rows: TrainingRows) -> Array:

@@ -6,12 +6,19 @@ of them, against nothing, follows from one Cholesky factor. Where it is small, n
 earn the parameters that it pays for.
 """
 
+from functools import cache
+
 import numpy as np
 from jaxtyping import Float
 
 from bayesdag.model.array_namespace import Array, namespace
+from bayesdag.model.mechanisms import networks
 from bayesdag.scores._neural.control_flow import one_by_one
-from bayesdag.scores._neural.linear_algebra import cholesky, diagonal_of, dot
+from bayesdag.scores._neural.linear_algebra import (
+    cholesky,
+    weighted_gram,
+    with_added_diagonal,
+)
 
 NUM_UNITS = 48
 # Variances of what the units explain together, in units of the noise; each is tried.
@@ -42,11 +49,12 @@ def log_bayes_factor(
     """
     xp = namespace(inputs)
     plain, own = (xp.clip(residual, -_MOST, _MOST) for residual in residuals)
-    responses = xp.stack([_standard(plain, weight), _standard(xp.abs(own), weight)], axis=1)
+    responses = xp.stack([_standard(plain, weight), _standard(xp.abs(own), weight)])
     units = _random_units(inputs, used)
-    ones = xp.ones_like(inputs[:, :1])
-    table = xp.concatenate([ones, basis, units, responses], axis=1) * weight[:, None]
-    gram, count = dot(table.T, table), xp.maximum(weight.sum(), 1.0)
+    ones = xp.ones_like(plain)[None, :]
+    columns = xp.concatenate([ones, basis.T, units.T, responses])
+    gram, _ = weighted_gram(columns.T, weight)
+    count = xp.maximum(weight.sum(), 1.0)
     start = 1 + basis.shape[1]
     ends = start + NUM_UNITS
     # More than a response can have: the factor exists, and its last rows are not looked at.
@@ -56,7 +64,7 @@ def log_bayes_factor(
         # Hidden units below a basis and a ridge: eliminating the basis leaves their own part.
         ridge = xp.full(NUM_UNITS, NUM_UNITS / variance, gram.dtype)
         added = xp.concatenate([xp.full(start, _JITTER * count, gram.dtype), ridge, room])
-        root = cholesky(gram + diagonal_of(added))
+        root = cholesky(with_added_diagonal(gram, added))
         volume = xp.log(xp.diagonal(root)[start:ends]).sum() - 0.5 * xp.log(ridge).sum()
         explained = 0.5 * (root[ends:, start:ends] ** 2).sum(axis=1)
         return explained.max() - volume
@@ -76,11 +84,14 @@ def _standard(values: Float[Array, " n"], weight: Float[Array, " n"]) -> Float[A
 
 def _random_units(inputs: Float[Array, "n k"], used: Float[Array, " k"]) -> Float[Array, "n u"]:
     """Rectifiers in random directions, with kinks among the rows."""
-    k, xp = inputs.shape[1], namespace(inputs)
-    rng = np.random.default_rng(_SEED)
-    directions = rng.standard_normal((k, NUM_UNITS))
-    offsets = rng.uniform(-1.5, 1.5, NUM_UNITS)
+    xp, (directions, offsets) = namespace(inputs), _draws(inputs.shape[1])
     directions = xp.asarray(directions, inputs.dtype) * used[:, None]
     size = xp.sqrt((directions**2).sum(axis=0) + 1e-12)
-    before = dot(inputs, directions / size[None, :]) + xp.asarray(offsets, inputs.dtype)[None, :]
-    return xp.maximum(before, 0.0)
+    return networks.units(directions / size[None, :], xp.asarray(offsets, inputs.dtype), inputs)
+
+
+@cache
+def _draws(k: int) -> tuple[Float[np.ndarray, "k u"], Float[np.ndarray, " u"]]:
+    """Directions of random units, the same for all families of one size, and their offsets."""
+    rng = np.random.default_rng(_SEED)
+    return rng.standard_normal((k, NUM_UNITS)), rng.uniform(-1.5, 1.5, NUM_UNITS)

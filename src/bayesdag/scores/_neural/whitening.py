@@ -9,9 +9,14 @@ from typing import NamedTuple
 from jaxtyping import Float
 
 from bayesdag.model.array_namespace import Array, namespace
-from bayesdag.scores._neural.control_flow import for_each
 from bayesdag.scores._neural.laplace import JITTER, Fit
-from bayesdag.scores._neural.linear_algebra import cholesky, diagonal_of, dot, lower_inverse
+from bayesdag.scores._neural.linear_algebra import (
+    cholesky,
+    diagonal_of,
+    dot,
+    lower_inverse,
+    with_added_diagonal,
+)
 from bayesdag.scores._neural.network import Network, TrainingRows
 from bayesdag.scores._neural.noise_forms import NoiseFits
 
@@ -31,7 +36,7 @@ def whitening(x: Array, y: Array, weight: Array, used: Array) -> Whitening:
     count, mean, centre, spread = _moments(x, y, weight, used)
     centred = (x - mean[None, :]) * used[None, :]
     covariance = dot((centred * weight[:, None]).T, centred) / count
-    root = cholesky(covariance + diagonal_of(1 - used + JITTER))
+    root = cholesky(with_added_diagonal(covariance, 1 - used + JITTER))
     return Whitening(mean, root, lower_inverse(root), centre, spread)
 
 
@@ -63,47 +68,39 @@ def scaled(by: Whitening, x: Array, y: Array, weight: Array, used: Array) -> Tra
     return TrainingRows(inputs, (y - by.centre) / by.spread, weight)
 
 
-def whitened_inputs(x: Array, weight: Array, used: Array) -> Float[Array, "n k"]:
-    """The inputs alone, in the units a network sees."""
-    by = whitening(x, 0 * weight, weight, used)
-    return dot((x - by.mean[None, :]) * used[None, :], by.inverse.T)
-
-
 def in_engine_units(by: Whitening, network: Network) -> Network:
     """The network as a function of the inputs themselves; the target stays standardised."""
-    k, h = network.first.shape
-    first = _unwhitened(by, network.first)
-    xp = namespace(network.second)
-    units, linear, intercept = xp.split(network.second, [h, h + k])
-    linear = _unwhitened(by, linear[:, None])[:, 0]
-    second = xp.concatenate([units, linear, intercept - (by.mean * linear).sum()])
+    first = dot(by.inverse.T, network.first)
+    second = _weights_in_engine_units(by, network.second)
     return Network(first, network.bias - by.mean @ first, second)
 
 
 def noise_in_engine_units(by: Whitening, fit: Fit) -> NoiseFits:
     """Noise of a network: its scale, and what the scale depends on, in terms of the inputs."""
-
-    def in_inputs(weights: Array) -> Array:
-        return in_engine_units(by, fit.network._replace(second=weights)).second
-
     return fit.noise._replace(
         scale=fit.noise.scale * by.spread,
-        log_scale_weights=for_each(in_inputs, fit.noise.log_scale_weights),
+        log_scale_weights=_weights_in_engine_units(by, fit.noise.log_scale_weights),
     )
 
 
 def in_whitened_units(by: Whitening, network: Network) -> Network:
     """Inverse of `in_engine_units`."""
-    k, h = network.first.shape
-    xp = namespace(network.second)
-    units, linear, intercept = xp.split(network.second, [h, h + k])
-    second = [units, by.root.T @ linear, intercept + (by.mean * linear).sum()]
+    (_, h), second = network.first.shape, network.second
+    linear, intercept = second[h:-1], second[-1:]
+    parts = [second[:h], by.root.T @ linear, intercept + (by.mean * linear).sum()]
     return Network(
         dot(by.root.T, network.first),
         network.bias + by.mean @ network.first,
-        xp.concatenate(second),
+        namespace(second).concatenate(parts),
     )
 
 
-def _unwhitened(by: Whitening, weights: Float[Array, "k h"]) -> Float[Array, "k h"]:
-    return dot(by.inverse.T, weights)
+def _weights_in_engine_units(
+    by: Whitening, weights: Float[Array, "*forms q"]
+) -> Float[Array, "*forms q"]:
+    """Weights of units, of inputs and of 1, when the inputs are no longer whitened."""
+    h = weights.shape[-1] - len(by.mean) - 1
+    linear = dot(weights[..., h:-1], by.inverse)
+    mean = by.mean[(None,) * (weights.ndim - 1)]
+    intercept = weights[..., -1:] - (mean * linear).sum(axis=-1, keepdims=True)
+    return namespace(weights).concatenate([weights[..., :h], linear, intercept], axis=-1)
