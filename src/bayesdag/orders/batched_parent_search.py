@@ -52,12 +52,6 @@ class BatchedParentSearch:
         self._choices: dict[Family, Choice] = {}
         self._better: list[list[int]] = [[] for _ in self._required]
 
-    def continued_on(self, scores: BatchedScores) -> "BatchedParentSearch":
-        """The same under other scores; sets that exchanges have found stay known."""
-        other = BatchedParentSearch(scores, self.penalty)
-        other._better = [list(sets) for sets in self._better]
-        return other
-
     def choose(self, tasks: Iterable[Family]) -> list[Choice]:
         """Choice for each (node, predecessors), all of them in step."""
         tasks = list(tasks)

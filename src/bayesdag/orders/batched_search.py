@@ -7,7 +7,7 @@ from jaxtyping import Int
 
 from bayesdag.graphs import ancestors
 from bayesdag.orders.batched_parent_search import BatchedParentSearch
-from bayesdag.orders.parent_search import TOLERANCE, mask_of
+from bayesdag.orders.parent_search import TOLERANCE, ParentSearch, mask_of
 from bayesdag.orders.search import Found, best_move, evaluate, graph_of, prefixes
 
 # Rounds of moves made together; values may change between them, so they could go on.
@@ -47,6 +47,19 @@ def batched_search(parents: BatchedParentSearch, start: Int[np.ndarray, " d"]) -
         if not (parents.refresh() or going_on):
             break
     return evaluate(parents, np.array(order))
+
+
+def retrained(parents: ParentSearch, order: Int[np.ndarray, " d"]) -> Found:
+    """The graph along an order, once no set without one of its parents gains by more training.
+
+    A parent that only makes up for a badly trained network is dropped.
+    """
+    tasks = list(zip(order.tolist(), prefixes(order.tolist()), strict=False))
+    for _ in range(MAX_ROUNDS):
+        parents.queue_retraining(tasks)
+        if not parents.refresh():
+            break
+    return evaluate(parents, order)
 
 
 def _moves(parents: BatchedParentSearch, order: list[int]) -> list[Change]:

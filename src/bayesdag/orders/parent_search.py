@@ -53,6 +53,10 @@ class ParentSearch(Protocol):
         """Choice for each (node, predecessors)."""
         ...
 
+    def queue_retraining(self, tasks: Iterable[tuple[int, int]]) -> None:
+        """Have scores of sets without one of the chosen parents computed with more care."""
+        ...
+
     def refresh(self) -> bool:
         """Take over scores that have changed since; whether any has."""
         ...
@@ -105,6 +109,9 @@ class ParentTrees:
                     missing[end] = None
             self._score(missing)
         return [found[task] for task in tasks]
+
+    def queue_retraining(self, tasks: Iterable[tuple[int, int]]) -> None:
+        """Nothing to gain: these scores are exact."""
 
     def refresh(self) -> bool:
         """Nothing to take over: these scores stay."""

@@ -5,7 +5,7 @@ networks begin where a surrogate ends, and are asked for in large batches.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -15,7 +15,7 @@ from bayesdag.data import Dataset
 from bayesdag.knowledge import Constraints
 from bayesdag.orders import search
 from bayesdag.orders.batched_parent_search import BatchedParentSearch
-from bayesdag.orders.batched_search import batched_search
+from bayesdag.orders.batched_search import batched_search, retrained
 from bayesdag.orders.local_scores import BatchedScores, FamilyScores, LocalScores
 from bayesdag.orders.parent_search import ParentSearch, ParentTrees
 from bayesdag.orders.prior import Components
@@ -75,6 +75,10 @@ class SearchStrategy(Protocol):
 
     def find(self, rng: np.random.Generator, prior: Components, num_searches: int) -> Searched:
         """Results under the component of the prior that suits them best."""
+        ...
+
+    def with_fewer_rows(self) -> "SearchStrategy | None":
+        """The same by some of the rows; None where all of them are searched at once."""
         ...
 
     def revisit(self, prior: Components, known: Sequence[Found]) -> Searched | None:
@@ -144,6 +148,9 @@ class CheapSearch:
             found.sort(key=lambda result: -round(result.value, 6))
         return Searched(found, parents)
 
+    def with_fewer_rows(self) -> None:
+        """None: all rows cost as little."""
+
     def revisit(self, prior: Components, known: Sequence[Found]) -> None:
         """None: searching anew costs little."""
         del prior, known
@@ -161,9 +168,6 @@ class ExpensiveSearch:
 
     One search cannot tell that it has failed, and chains around its result do not either. The
     second costs little, because families that the first has trained are not trained again.
-    Of long tables both look at some of the rows: most sets that a search visits are far from
-    any that counts. All rows decide afterwards, in the tables and in the chains over them, which
-    are widened by what the search has missed.
     """
 
     scores: BatchedScores
@@ -176,15 +180,20 @@ class ExpensiveSearch:
         """Results of the two searches."""
         rough, other = self._starts(rng, prior, num_searches)
         parents = self._parents(prior, rough)
-        if (fewer := self.scores.with_fewer_rows()) is not None:
-            parents = parents.continued_on(fewer)
         found = [batched_search(parents, order) for order in (rough.order, other)]
         # Training for the second may have changed scores of the first.
-        return _along(parents if fewer is None else parents.continued_on(self.scores), found)
+        return _along(parents, found)
+
+    def with_fewer_rows(self) -> "ExpensiveSearch | None":
+        """The same by some of the rows, of long tables."""
+        scores = self.scores.with_fewer_rows()
+        return None if scores is None else replace(self, scores=scores)
 
     def revisit(self, prior: Components, known: Sequence[Found]) -> Searched:
         """The graphs along known orders, unsearched."""
-        return _along(self._parents(prior, known[0]), known)
+        parents = self._parents(prior, known[0])
+        retrained(parents, _along(parents, known).found[0].order)
+        return _along(parents, known)
 
     def _parents(self, prior: Components, found: Found) -> BatchedParentSearch:
         """Under the component of the prior that suits a result best."""
@@ -210,9 +219,12 @@ class ExpensiveSearch:
     def refine(
         self, rng: np.random.Generator, parents: ParentSearch, order: Int[np.ndarray, " d"]
     ) -> Found:
-        """The graph along an order; a search would cost too much."""
+        """The graph along an order, after a closer look at sets without one of its parents.
+
+        A search would cost too much.
+        """
         del rng
-        return search.evaluate(parents, order)
+        return retrained(parents, order)
 
 
 def _along(parents: ParentSearch, found: Sequence[Found]) -> Searched:
