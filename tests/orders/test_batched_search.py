@@ -30,7 +30,6 @@ class Trained:
     changed: bool = False
     queued: int = 0
     bonus: float = 0.0
-    fewer: object = None  # statistics of a part of the rows, for searches
 
     def prepare(self, data, recorder=None):
         return BGe().prepare(data)
@@ -52,9 +51,6 @@ class Trained:
 
     def surrogate(self, stats):
         return BGe(), stats
-
-    def with_fewer_rows(self, stats):
-        return None if stats is self.fewer else self.fewer
 
     def queue_retraining(self, stats, nodes, parents):
         self.queued += int(parents.sum())
@@ -125,20 +121,6 @@ def test_an_expensive_score_reaches_the_posterior_in_few_large_batches(key):
     assert abs(found.edge_matrix() - exact.edge_matrix()).max() < 0.1
     assert len(score.asked) < 40
     assert max(score.asked) > 100  # tables of all nodes at once
-
-
-def test_some_rows_are_explored_first_and_all_rows_decide(key):
-    make = Synthetic(num_variables=7, mechanism="signed_linear", num_train=300, num_test=0)
-    data, other = read(make(5).train), read(make(6).train)
-    free = Constraints.free(data.names)
-    method = replace(Collapsed.PRESETS["quick"], max_candidates=6)
-    misled = Trained()
-    misled.fewer = misled.prepare(other)  # of rows that say something else altogether
-    found = replace(method, score=misled)(key, data, free, None).edge_matrix()
-    exact = Exact(score=BGe())(key, data, free, None).edge_matrix()
-    elsewhere = Exact(score=BGe())(key, other, free, None).edge_matrix()
-    assert abs(found - exact).max() < 0.15
-    assert abs(elsewhere - exact).max() > 0.9
 
 
 def test_a_set_that_was_badly_trained_is_trained_again_along_the_order(monkeypatch):

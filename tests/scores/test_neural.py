@@ -412,28 +412,6 @@ def test_rows_are_not_spared_where_a_column_would_be_constant():
     assert stats_.num_rows == 3000
 
 
-def test_a_search_looks_at_some_rows_of_a_long_table_where_these_stand_for_it():
-    values = np.random.default_rng(0).normal(size=(1000, 4))
-    frugal = dataclasses.replace(SCORE, search_rows=300)
-    whole = frugal.prepare(dataset(values))
-    few = frugal.with_fewer_rows(whole)
-    assert few.num_rows == 300
-    assert len(few.folds.values) == 2
-    assert few.cache is not whole.cache
-    assert frugal.with_fewer_rows(few) is None
-    assert frugal.prepare(dataset(values[:599])).fewer is None
-    assert dataclasses.replace(frugal, search_rows=0).prepare(dataset(values)).fewer is None
-
-
-def test_a_search_looks_at_all_rows_where_a_part_would_not_stand_for_them():
-    values = np.random.default_rng(0).normal(size=(1000, 3))
-    frugal = dataclasses.replace(SCORE, search_rows=300)
-    rare = (np.arange(1000) == 7).astype(float)
-    assert frugal.prepare(dataset(np.c_[values, rare])).fewer is None
-    were_set = np.arange(1000)[:, None] < np.array([0, 900, 0, 0])
-    assert frugal.prepare(dataset(np.c_[values, values[:, :1]], were_set)).fewer is None
-
-
 def test_residuals_say_which_variable_could_add_most():
     stats_ = SCORE.prepare(dataset(kinked_rows()))
     gain = SCORE.approximate_gain(stats_, np.array([3, 3]), sets("b", "a"))

@@ -288,13 +288,6 @@ class BatchedScores:
         """Scores that cost little and show where an expensive search should begin."""
         return LocalScores(*self._score.surrogate(self.stats), self.knowledge, self._power)
 
-    def with_fewer_rows(self) -> "BatchedScores | None":
-        """The same by some of the rows, for a search; None where a part would not do."""
-        stats = self._score.with_fewer_rows(self.stats)
-        if stats is None:
-            return None
-        return BatchedScores(self._score, stats, self.knowledge, self._recorder, self._power)
-
     def queue_retraining(
         self, nodes: Int[np.ndarray, " b"], parents: Bool[np.ndarray, "b d"]
     ) -> None:

@@ -31,9 +31,6 @@ MARGIN = 30.0
 CONTINUED_WARMUP = 10
 # Times that tables are made again because their cores were no certain parents.
 MAX_CORE_REVISIONS = 6
-# Rounds of tables by some of the rows, and orders of different graphs drawn there that all rows
-# look at.
-ROUNDS_ON_FEWER_ROWS, NUM_REVISITED = 2, 30
 
 
 @dataclass(frozen=True)
@@ -118,22 +115,13 @@ def explore(
 ) -> Region:
     """Search, tables and short chains in turn, until nothing enters the tables.
 
-    Of long tables an expensive score explores some of the rows first, and all rows look at what
-    was drawn there: most sets that a search visits are far from any that counts, and the
-    posterior by fewer rows is wide enough to hold that by all.
-
     Args:
         known_results: what another noise model has found, best first.
     """
     key_search, key_start, key_rounds = split(key, 3)
     rng, scores = generator(key_search), strategy.scores
-    num_searches = None  # all results are those of searches
-    if not known_results and (fewer := strategy.with_fewer_rows()) is not None:
-        searched, drawn_before = _explored_by(key_search, fewer, prior, effort)
-        known_results, num_searches = [*searched, *drawn_before], len(searched)
     revisited = strategy.revisit(prior, known_results) if known_results else None
     found, parents, independent = revisited or strategy.find(rng, prior, effort.num_starts)
-    independent = independent[:num_searches]
     history = [{"stage": "search", "best": log_score(scores, prior, found[0].graph)}]
     by_ladder = _by_chain(found, effort) if independent else _by_ladder(found, effort)
     starts = _starts(generator(key_start), by_ladder, effort, scores.knowledge.precedes)
@@ -174,21 +162,6 @@ def explore(
         history=tuple(history),
         independent=independent,
     )
-
-
-def _explored_by(
-    key: Key, strategy: SearchStrategy, prior: Components, effort: Effort
-) -> tuple[tuple[Found, ...], list[Found]]:
-    """What independent searches have found, and the most common graphs that chains have drawn."""
-    key_region, key_draws = split(key)
-    effort = dataclasses.replace(effort, max_rounds=min(effort.max_rounds, ROUNDS_ON_FEWER_ROWS))
-    region = explore(key_region, strategy, prior, effort)
-    drawn = try_out(key_draws, region, effort, strategy.recorder)
-    flat = drawn.graphs.reshape(len(drawn.graphs), -1)
-    _, first, count = np.unique(flat, axis=0, return_index=True, return_counts=True)
-    common = first[np.argsort(-count, kind="stable")][:NUM_REVISITED]
-    graphs = drawn.graphs.astype(np.int8)
-    return region.independent, [Found(drawn.orders[k], graphs[k], 0.0) for k in common]
 
 
 def _continued(effort: Effort) -> Effort:

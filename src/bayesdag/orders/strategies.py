@@ -5,7 +5,7 @@ networks begin where a surrogate ends, and are asked for in large batches.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -77,10 +77,6 @@ class SearchStrategy(Protocol):
         """Results under the component of the prior that suits them best."""
         ...
 
-    def with_fewer_rows(self) -> "SearchStrategy | None":
-        """The same by some of the rows; None where all of them are searched at once."""
-        ...
-
     def revisit(self, prior: Components, known: Sequence[Found]) -> Searched | None:
         """Results along the orders of `known` ones, best first; None: a search costs little."""
         ...
@@ -148,9 +144,6 @@ class CheapSearch:
             found.sort(key=lambda result: -round(result.value, 6))
         return Searched(found, parents)
 
-    def with_fewer_rows(self) -> None:
-        """None: all rows cost as little."""
-
     def revisit(self, prior: Components, known: Sequence[Found]) -> None:
         """None: searching anew costs little."""
         del prior, known
@@ -183,11 +176,6 @@ class ExpensiveSearch:
         found = [batched_search(parents, order) for order in (rough.order, other)]
         # Training for the second may have changed scores of the first.
         return _along(parents, found)
-
-    def with_fewer_rows(self) -> "ExpensiveSearch | None":
-        """The same by some of the rows, of long tables."""
-        scores = self.scores.with_fewer_rows()
-        return None if scores is None else replace(self, scores=scores)
 
     def revisit(self, prior: Components, known: Sequence[Found]) -> Searched:
         """The graphs along known orders, unsearched."""

@@ -144,10 +144,6 @@ class MixedScore:
         """Indicators and curves as if they were Gaussian."""
         return DegenerateGaussian(), stats.moments
 
-    def with_fewer_rows(self, stats: MixedStats) -> None:
-        """None: equal rows are merged, and their number costs little."""
-        del stats
-
     def queue_retraining(
         self, stats: MixedStats, nodes: Int[np.ndarray, " b"], parents: Bool[np.ndarray, "b d"]
     ) -> None:

@@ -73,8 +73,6 @@ else:
 
 
 _FEWEST_OF_MANY = 1000  # rows that a longer table is represented by, at least
-# Folds of the rows that a search looks at, and how often a node must be observed among them.
-_FOLDS_OF_SEARCH, _LEAST_OBSERVED = 2, 100
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +89,6 @@ class NeuralStats:
         num_rows: number of the rows.
         num_given: how many rows the table has.
         cache: families that this fit has trained; it grows.
-        fewer: the same of some of the rows, for searches.
     """
 
     folds: Folds
@@ -101,7 +98,6 @@ class NeuralStats:
     num_rows: int
     num_given: int
     cache: NetworkCache
-    fewer: "NeuralStats | None" = None
 
 
 @dataclass(frozen=True)
@@ -138,8 +134,6 @@ class NeuralScore:
         most_rows: of a longer table so many rows, drawn at random, are learned from. All of
             them would take longer and count little more: what is weighed against a superfluous
             parent grows with the logarithm of N, and is raised to the same power.
-        search_rows: of tables with twice as many rows, so many are looked at by the search; 0: all.
-            On an accelerator, which trains on all of them in no more time, it looks at all.
         least_unexplained: nats that lines and sums of curves must leave to random hidden units,
             or a family counts with them alone and no network is trained for it; -inf trains all.
         seed: of folds and starts.
@@ -158,7 +152,6 @@ class NeuralScore:
     equivalent_lines: bool = True
     trusted_rows: float = 8000.0
     most_rows: int = 10_000
-    search_rows: int = 500
     least_unexplained: float = 1.0
     seed: int = 0
 
@@ -170,8 +163,6 @@ class NeuralScore:
             raise InputError(f"num_folds is {self.num_folds}; it must be 2 or more, or 0")
         if not self.trusted_rows > 0:
             raise InputError(f"trusted_rows is {self.trusted_rows:g}; it must be above 0")
-        if self.search_rows < 0:
-            raise InputError(f"search_rows is {self.search_rows}; it must be 0 or more")
         if self.most_rows < _FEWEST_OF_MANY:
             raise InputError(f"most_rows is {self.most_rows}; it must be {_FEWEST_OF_MANY} or more")
 
@@ -214,21 +205,7 @@ class NeuralScore:
         cache = network_cache.NetworkCache(recorder_of(recorder), self.simpler_functions)
         moments = AdditiveSurrogate().prepare(data)
         prior = wishart_prior.wishart_prior(values, chosen) if self.equivalent_lines else None
-        fewer = None if folds.compiled else self._fewer(data, recorder_of(recorder))
-        return NeuralStats(folds, margins, prior, moments, data.num_rows, num_given, cache, fewer)
-
-    def _fewer(self, data: Dataset, recorder: Recorder) -> NeuralStats | None:
-        """Statistics of some of the rows, where there are far more and a part stands for them."""
-        if not 0 < 2 * self.search_rows <= data.num_rows:
-            return None
-        few = _at_most(self.search_rows, data, self.seed)
-        if few is data or np.asarray(few.observed).sum(axis=0).min() < _LEAST_OBSERVED:
-            return None
-        return replace(self, num_folds=_FOLDS_OF_SEARCH).prepare(few, recorder.child("search"))
-
-    def with_fewer_rows(self, stats: NeuralStats) -> NeuralStats | None:
-        """Statistics of some of the rows, for a search; None where a part would not do."""
-        return stats.fewer
+        return NeuralStats(folds, margins, prior, moments, data.num_rows, num_given, cache)
 
     def notes(self, stats: NeuralStats) -> list[str]:
         """What of the data decided how they are modelled, in words."""

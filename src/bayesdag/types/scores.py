@@ -60,10 +60,6 @@ class ExpensiveScore(Protocol):
         """A score of the same rows that costs little, and its statistics: where to begin."""
         ...
 
-    def with_fewer_rows(self, stats: Pytree) -> Pytree | None:
-        """Statistics of some of the rows, for a search; None where a part would not do."""
-        ...
-
     def queue_retraining(
         self, stats: Pytree, nodes: Int[np.ndarray, " b"], parents: Bool[np.ndarray, "b d"]
     ) -> None:
