@@ -66,10 +66,10 @@ _MIN_ROWS = 10
 # the file are in it. Sums of curves took 1.1 times as long at 20, 1.3 at 50.
 _SECONDS_TO_START, _SECONDS_A_VARIABLE, _SECONDS_A_PAIR = 2.0, 0.065, 0.00046
 _ADDITIVE_SLOWER = 1.3
-# With networks on two cores 60 s at 10 variables and 5000 rows (`benchmarks/stages.py`, two edges
-# per node), of which 1000 rows take half. Time grew like d to the power 1.2 from 10 to 20 variables
-# and from 5 to 100 with one edge per node; denser graphs are expected to grow faster.
-_NEURAL_SECONDS_AT_TEN, _NEURAL_SECONDS_AT_TEN_ON_GPU = 32.0, 8.0
+# With networks on two cores 29 to 50 s at 10 variables and 5000 rows, two edges per node, of which
+# 1000 rows take half (`benchmarks/commands.py`). Time grew like d to the power 1.4 from 10 to 20
+# variables, and 1.2 from 5 to 100 with one edge per node; denser graphs take longer.
+_NEURAL_SECONDS_AT_TEN, _NEURAL_SECONDS_AT_TEN_ON_GPU = 24.0, 8.0
 _NEURAL_GROWTH, _NEURAL_GROWTH_ON_GPU = 1.4, 1.45
 _TYPICAL_ROWS, _GROWTH_BY_ROWS = 1000, 0.4
 
