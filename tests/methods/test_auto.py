@@ -39,15 +39,15 @@ def test_time_decides_how_rich_functions_are_and_the_result_says_what_is_left_ou
     monkeypatch.setattr(auto, "on_cpu", lambda: True)
     found = linearity(read(curved_frame()))
     assert Auto().choose(10, found)[0] == Auto().curved
-    chosen, notes = Auto().choose(60, found)
+    chosen, notes = Auto().choose(80, found)
     assert chosen == Auto().additive
     assert "because the data do not look linear" in notes[0]
     needed = re.search(r"networks would take about (\d+) minutes \(allowed: 5\)", notes[0])
     assert needed is not None
     assert "left out: parents whose effects depend on one another" in notes[1]
     assert f"--minutes {needed[1]}" in notes[1]
-    assert Auto(minutes=1.01 * int(needed[1]) + 1).choose(60, found)[0] == Auto().curved
-    chosen, notes = Auto(minutes=0.01).choose(60, found)
+    assert Auto(minutes=1.01 * int(needed[1]) + 1).choose(80, found)[0] == Auto().curved
+    chosen, notes = Auto(minutes=0.01).choose(80, found)
     assert chosen == Auto().collapsed
     assert "although the data do not look linear" in notes[0]
 
