@@ -54,7 +54,7 @@ def test_equivalent_lines_have_equal_evidence_and_others_had_not():
         stats = score.prepare(data)
         result = []
         for nodes, parents in families:
-            trained = score._trained(stats, nodes, parents)[0]
+            trained = score._trained(stats, nodes, parents)[0].families
             lines = np.array([f.log_evidence[FunctionClass.LINEAR, 0] for f in trained])
             if stats.prior is not None:
                 lines = lines + wishart_prior.log_odds(stats.prior, nodes, parents)
@@ -65,6 +65,26 @@ def test_equivalent_lines_have_equal_evidence_and_others_had_not():
     assert one == pytest.approx(other, abs=0.5)
     one, other = total(dataclasses.replace(SCORE, equivalent_lines=False))
     assert abs(one - other) > 3
+
+
+def test_odds_of_a_family_are_computed_once_and_alike_in_any_company(monkeypatch):
+    data, asked = strong_and_weak(), []
+    nodes, parents = np.arange(4), np.tri(4, k=-1, dtype=bool)
+    alone = SCORE.prepare(data)
+    for node in range(4):
+        SCORE.log_evidence(alone, node, parents[[node]])
+    together, compute = SCORE.prepare(data), wishart_prior.log_odds
+
+    def counted(prior, nodes, parents):
+        asked.append(len(nodes))
+        return compute(prior, nodes, parents)
+
+    monkeypatch.setattr(wishart_prior, "log_odds", counted)
+    for _ in range(2):
+        SCORE.log_evidence_of_families(together, nodes, parents)
+    assert sum(asked) == len(together.log_odds)
+    for family, value in together.log_odds.items():
+        assert alone.log_odds[family] == pytest.approx(value, abs=1e-9)
 
 
 def test_odds_depend_on_no_units_and_are_zero_without_parents(prior_and_data):

@@ -99,14 +99,22 @@ class BGe:
         self, stats: BGeStats, node: int, parents: ParentSets
     ) -> Float[np.ndarray, " m"]:
         """log p(x_node | x_parents), for m parent sets."""
-        result, entry = np.empty(len(parents)), int(stats.group[node])
+        return self.log_evidence_of_each(stats, np.full(len(parents), node), parents)
+
+    def log_evidence_of_each(
+        self, stats: BGeStats, nodes: Int[np.ndarray, " m"], parents: ParentSets
+    ) -> Float[np.ndarray, " m"]:
+        """The same for m families of several nodes."""
+        result = np.empty(len(parents))
         for which, members in _sufficient_statistics.by_size(parents):
-            num_parents = members.shape[1]
-            root = _family_root(stats, np.full(len(which), node), members)
+            num_parents, entry = members.shape[1], stats.group[nodes[which]]
+            root = _family_root(stats, nodes[which], members)
             # log of |R_SS|^½ and of R_{i|S}^½, the last pivot.
             log_pivots = np.log(np.diagonal(root, axis1=1, axis2=2))
+            groups, own = np.unique(entry, return_inverse=True)
+            constants = [self._constant(stats, g, num_parents) for g in groups.tolist()]
+            result[which] = np.array(constants)[own.reshape(-1)]
             shape = _shape(stats, entry, num_parents)
-            result[which] = self._constant(stats, entry, num_parents)
             result[which] -= log_pivots[:, :-1].sum(axis=1) + 2 * shape * log_pivots[:, -1]
         return result
 

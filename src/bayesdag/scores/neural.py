@@ -14,9 +14,9 @@ have equal evidence (`_neural.wishart_prior`). Posteriors under other assumption
 `noise_hypotheses`.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import log
-from typing import TYPE_CHECKING, ForwardRef
+from typing import TYPE_CHECKING, ForwardRef, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Int, Shaped
@@ -75,6 +75,13 @@ else:
 _FEWEST_OF_MANY = 1000  # rows that a longer table is represented by, at least
 
 
+class _Trained(NamedTuple):
+    """Families of one scale, by name, and what was trained for them."""
+
+    names: list[Family]
+    families: list[TrainedFamily]
+
+
 @dataclass(frozen=True, eq=False)
 class NeuralStats:
     """The rows in folds, and the cache of the fit that looks at them.
@@ -89,6 +96,7 @@ class NeuralStats:
         num_rows: number of the rows.
         num_given: how many rows the table has.
         cache: families that this fit has trained; it grows.
+        log_odds: of the two priors, for each family that was asked for (`wishart_prior`).
     """
 
     folds: Folds
@@ -98,6 +106,7 @@ class NeuralStats:
     num_rows: int
     num_given: int
     cache: NetworkCache
+    log_odds: dict[Family, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -233,7 +242,7 @@ class NeuralScore:
         Queued families are trained again with the next batch, or by `retrain_queued`.
         """
         trained = self._trained(stats, nodes, parents)
-        by_scale = self._log_evidence_by_scale(stats, nodes, parents, trained)
+        by_scale = self._log_evidence_by_scale(stats, nodes, trained)
         return (np.logaddexp(*by_scale) - log(2)) * self.power(stats)
 
     def approximate_gain(
@@ -241,10 +250,10 @@ class NeuralScore:
     ) -> Float[np.ndarray, "b d"]:
         """Roughly what each variable adds to these parents, in nats, by their residuals."""
         trained = self._trained(stats, nodes, parents)
-        now = self._log_evidence_by_scale(stats, nodes, parents, trained)
+        now = self._log_evidence_by_scale(stats, nodes, trained)
         then = []
         for value, place, found in zip(now, _places(stats), trained, strict=True):
-            gain = np.stack([family.approximate_gain for family in found]).astype(float)
+            gain = np.stack([one.approximate_gain for one in found.families]).astype(float)
             then.append(value[:, None] + gain[:, place])
         return np.logaddexp(*then) - np.logaddexp(*now)[:, None]
 
@@ -291,9 +300,9 @@ class NeuralScore:
         nodes, parents = _sufficient_statistics.of_graphs(graphs)
         rng = generator(key)
         trained = self._trained(stats, nodes, parents)
-        raw, scores = _by_scale(stats, nodes, parents)
-        odds = np.subtract(*self._log_evidence_by_scale(stats, nodes, parents, trained))
+        odds = np.subtract(*self._log_evidence_by_scale(stats, nodes, trained))
         warped = rng.random(len(nodes)) < expit(-odds)
+        raw, scores = (found.names for found in trained)
         names = [scores[k] if warped[k] else raw[k] for k in range(len(nodes))]
         families = {name: stats.cache.trained[name] for name in dict.fromkeys(names)}
         number = {family: k for k, family in enumerate(families)}
@@ -308,14 +317,15 @@ class NeuralScore:
     ) -> dict[str, Float[np.ndarray, " d"]]:
         """Probability of lines, sums of curves, networks, and of normal scores, by variable."""
         nodes, parents = _sufficient_statistics.of_graphs(graphs)
+        trained = self._trained(stats, nodes, parents)
         values = np.stack(
             [
-                [family.log_evidence_of_fitted(self._forms) for family in found]
-                for found in self._trained(stats, nodes, parents)
+                [family.log_evidence_of_fitted(self._forms) for family in found.families]
+                for found in trained
             ],
             axis=1,
         )
-        constants = np.stack(_constants(stats, nodes, parents), axis=1)
+        constants = np.stack(_constants(stats, nodes, trained), axis=1)
         values += constants[:, :, None, None]
         weights = softmax(values * self.power(stats), axis=(1, 2, 3))
         by_node = weights.reshape(*graphs.shape[:2], *weights.shape[1:]).mean(axis=0)
@@ -329,26 +339,28 @@ class NeuralScore:
         self,
         stats: NeuralStats,
         nodes: Int[np.ndarray, " m"],
-        parents: ParentSets,
-        trained: tuple[list[TrainedFamily], list[TrainedFamily]],
+        trained: tuple[_Trained, _Trained],
     ) -> tuple[Float[np.ndarray, " m"], Float[np.ndarray, " m"]]:
         """Of the values as they are, and through normal scores; where these differ."""
         raw, scores = (
-            network_cache.log_evidence(found, self._forms) + constant
-            for found, constant in zip(trained, _constants(stats, nodes, parents), strict=True)
+            network_cache.log_evidence(found.families, self._forms) + constant
+            for found, constant in zip(trained, _constants(stats, nodes, trained), strict=True)
         )
         return raw, scores
 
     def _trained(
         self, stats: NeuralStats, nodes: np.ndarray, parents: np.ndarray
-    ) -> tuple[list[TrainedFamily], list[TrainedFamily]]:
+    ) -> tuple[_Trained, _Trained]:
         """All families on both scales, after those not in the cache have been trained."""
         raw, scores = _by_scale(stats, nodes, parents)
         if fresh := stats.cache.missing([*raw, *scores]):
             rivals = _rivals(stats, nodes, raw, scores)
             stats.cache.train(fresh, stats.folds, self._plan(), self._forms, rivals)
-        trained = stats.cache.trained
-        return [trained[family] for family in raw], [trained[family] for family in scores]
+        found = stats.cache.trained
+        return (
+            _Trained(raw, [found[name] for name in raw]),
+            _Trained(scores, [found[name] for name in scores]),
+        )
 
     def _margins(
         self, values: Float[np.ndarray, "n d"], observed: Bool[np.ndarray, "n d"]
@@ -415,21 +427,26 @@ def _at_most(most: int, data: Dataset, seed: int) -> Dataset:
 
 
 def _constants(
-    stats: NeuralStats, nodes: Int[np.ndarray, " m"], parents: ParentSets
+    stats: NeuralStats, nodes: Int[np.ndarray, " m"], trained: tuple[_Trained, _Trained]
 ) -> tuple[Float[np.ndarray, " m"], Float[np.ndarray, " m"]]:
     """What every class and form of a family has in common, on each scale.
 
     That is the density of the margin, and the odds of the prior under which equivalent lines have
     equal evidence.
     """
-    slope, prior = stats.margins.log_slope[nodes], stats.prior
-    if prior is None:
-        return np.zeros(len(nodes)), slope
-    raw, scores = (
-        wishart_prior.log_odds(prior, place[nodes], _moved(stats, parents, place))
-        for place in _places(stats)
-    )
-    return raw, scores + slope
+    raw, scores = (_log_odds(stats, found.names) for found in trained)
+    return raw, scores + stats.margins.log_slope[nodes]
+
+
+def _log_odds(stats: NeuralStats, families: list[Family]) -> Float[np.ndarray, " m"]:
+    """Of the prior that was meant for lines to their own; computed once for each family."""
+    if stats.prior is None:
+        return np.zeros(len(families))
+    known = stats.log_odds
+    if fresh := list(dict.fromkeys(family for family in families if family not in known)):
+        asked = network_cache.arrays_of(fresh, stats.folds.values.shape[2])
+        known.update(zip(fresh, wishart_prior.log_odds(stats.prior, *asked).tolist(), strict=True))
+    return np.array([known[family] for family in families])
 
 
 def _rivals(

@@ -67,8 +67,9 @@ def assembled(
         drawn = _drawn(rng, given, family, simple[name], len(asked))
         for leaf_name, leaf in drawn.items():
             leaf = _widened(leaf_name, leaf, widest)
-            empty = np.zeros((len(which), *leaf.shape[1:]), leaf.dtype)
-            pieces.setdefault(leaf_name, empty)[asked] = leaf
+            if leaf_name not in pieces:
+                pieces[leaf_name] = np.zeros((len(which), *leaf.shape[1:]), leaf.dtype)
+            pieces[leaf_name][asked] = leaf
     pieces |= _warps(given.margins, warped)
     folded = {name: leaf.reshape(*shape, *leaf.shape[1:]) for name, leaf in pieces.items()}
     noise = {name: folded.pop(name) for name in _NOISE}

@@ -82,27 +82,29 @@ def log_odds(
     prior: WishartPrior, nodes: Int[np.ndarray, " m"], parents: Bool[np.ndarray, "m c"]
 ) -> Float[np.ndarray, " m"]:
     """Log odds of the two priors for each family; 0 without parents."""
-    result, score = np.zeros(len(nodes)), BGe()
-    for node in np.unique(nodes).tolist():
-        rows = prior.rows[int(prior.group[node])]
-        if rows is None:
+    result, score, entry = np.zeros(len(nodes)), BGe(), prior.group[nodes]
+    for number, rows in enumerate(prior.rows):
+        own = np.flatnonzero(entry == number)
+        if rows is None or not len(own):
             continue
-        own = np.flatnonzero(nodes == node)
-        gain = score.log_evidence(rows.bge, node, parents[own]) - rows.alone[node]
+        gain = score.log_evidence_of_each(rows.bge, nodes[own], parents[own])
+        gain -= rows.alone[nodes[own]]
         for which, members in by_size(parents[own]):
             if not members.size:
                 continue
-            explained = _explained(rows.correlation, node, members)
+            explained = _explained(rows.correlation, nodes[own[which]], members)
             without = _ridge_gain(explained, members.shape[1], rows.num_rows)
             result[own[which]] = gain[which] - without
     return result
 
 
 def _explained(
-    correlation: Float[np.ndarray, "c c"], node: int, members: Int[np.ndarray, "b p"]
+    correlation: Float[np.ndarray, "c c"],
+    nodes: Int[np.ndarray, " b"],
+    members: Int[np.ndarray, "b p"],
 ) -> Float[np.ndarray, " b"]:
-    """Share of the variance of a node that a linear regression on each set of parents explains."""
-    family = np.concatenate([members, np.full((len(members), 1), node)], axis=1)
+    """Share of the variance of each node that a linear regression on its parents explains."""
+    family = np.concatenate([members, nodes[:, None]], axis=1)
     root = np.linalg.cholesky(correlation[family[:, :, None], family[:, None, :]])
     return np.clip(1 - root[:, -1, -1] ** 2, 0.0, 1 - JITTER)
 
