@@ -18,6 +18,7 @@ import argparse
 import json
 import os
 import re
+import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable
@@ -93,8 +94,12 @@ class Stages:
                 self._open[-1][1][:] += spent
 
     def compiled(self, event: str, duration_secs: float, **_: Any) -> None:
-        """Seconds of compilation, told by JAX; they are part of the stage that waits."""
-        if self._open and "compile" in event:
+        """Seconds of compilation, told by JAX; they are part of the stage that waits.
+
+        None waits for what other threads compile ahead.
+        """
+        here = threading.current_thread() is threading.main_thread()
+        if here and self._open and "compile" in event:
             self.compiling[self._open[-1][0]] += duration_secs
 
     def training(self, folds: Any, batches: Any, *_: Any) -> str:

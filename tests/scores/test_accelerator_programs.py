@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from bayesdag.scores._neural import crossfit, folds, network_cache
+from bayesdag.runs.checkpoint import recorder_of
+from bayesdag.scores._neural import crossfit, folds, network_cache, noise_forms, programs
 from tests.toys import NETWORK_ROWS, SMALL_NETWORKS
 
 PLAN = SMALL_NETWORKS._plan()
@@ -102,3 +103,23 @@ def test_networks_are_trained_again_only_from_a_start_that_leads_farther(values)
     better = trained(ready.with_networks(good), poor)
     assert better.num_folds == 2
     np.testing.assert_allclose(better.best_evidence, good.best_evidence, atol=5)
+
+
+def test_programs_that_are_compiled_ahead_are_those_that_compute(values, monkeypatch):
+    """For each size that sets of so many parents are filled up to; nothing is compiled again."""
+    monkeypatch.setattr(crossfit, "_MOST_ON_ACCELERATORS", 2)
+    monkeypatch.setattr(crossfit, "_FEWEST_ON_ACCELERATORS", 2)
+    monkeypatch.setattr(network_cache, "SIZES", (2, 4, 8))
+    monkeypatch.setattr(folds, "SIZES", (2, 4, 8))
+    monkeypatch.setattr(programs, "_ahead", {})
+    rows = folds.fold(
+        np.random.default_rng(1), values, np.ones(values.shape, bool), 2, compiled=True
+    )
+    cache = network_cache.NetworkCache(recorder_of(None))
+    cache.expect(3, rows, PLAN)
+    assert len(programs._ahead) == 4
+    monkeypatch.setattr(programs, "_compiled", None)
+    families = [(3, 0b1), (3, 0b111)]
+    cache.train(families, rows, PLAN, tuple(noise_forms.NoiseForm), {})
+    assert all(np.isfinite(cache.trained[family].best_evidence) for family in families)
+    assert len(programs._ahead) == 4

@@ -72,6 +72,7 @@ else:
     Family = tuple[int, int]
 
 
+_EXPECTED_PARENTS = 12  # of the largest sets that most searches ask for
 _FEWEST_OF_MANY = 1000  # rows that a longer table is represented by, at least
 
 
@@ -212,6 +213,7 @@ class NeuralScore:
         chosen = observed[:, margins.origin]
         folds = in_folds.fold(rng, values, chosen, self._folds(data.num_rows))
         cache = network_cache.NetworkCache(recorder_of(recorder), self.simpler_functions)
+        cache.expect(_EXPECTED_PARENTS, folds, self._plan())
         moments = AdditiveSurrogate().prepare(data)
         prior = wishart_prior.wishart_prior(values, chosen) if self.equivalent_lines else None
         return NeuralStats(folds, margins, prior, moments, data.num_rows, num_given, cache)

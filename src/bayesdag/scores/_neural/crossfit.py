@@ -7,17 +7,15 @@ On a CPU every family is computed by itself, in NumPy, on all cores. On an accel
 one compiled program.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
 import jax
 import numpy as np
 
-from bayesdag.runs import compilation_cache, parallel, processes
-from bayesdag.runs.loop import COMPILER
-from bayesdag.scores._neural import fold_fits, fold_networks
-from bayesdag.scores._neural import regressions as simple
+from bayesdag.runs import parallel, processes
+from bayesdag.scores._neural import fold_fits, programs
 from bayesdag.scores._neural.control_flow import for_each
 from bayesdag.scores._neural.fold_fits import FoldFits, Scored
 from bayesdag.scores._neural.folds import SIZES, Families, Folds, StartingNetworks
@@ -62,9 +60,24 @@ def networks(
     folds: Folds, batches: list[tuple[Families, StartingNetworks]], plan: TrainingPlan
 ) -> list[Scored]:
     """Networks of batches of families, in the layout of all classes, all trained side by side."""
-    # What decides whom to train is no part of the program, or each value of it would be compiled.
-    compiled_in = plan._replace(least_unexplained=0.0)
-    return _in_pieces("networks", folds, compiled_in, batches)
+    return _in_pieces("networks", folds, _compiled_in(plan), batches)
+
+
+def compile_ahead(
+    folds: Folds, like: tuple[Families, StartingNetworks], plan: TrainingPlan
+) -> None:
+    """Begin to compile what computes families of this size, where that is done here."""
+    if not folds.compiled or parallel.current().elsewhere:
+        return
+    size = _at_once(folds, like[0], len(like[0].node))
+    filled: Any = jax.tree.map(partial(_piece, start=0, size=size, filled=True), like)
+    programs.compile_ahead("regressions", None, folds, filled[0])
+    programs.compile_ahead("networks", _compiled_in(plan), folds, *filled)
+
+
+def _compiled_in(plan: TrainingPlan) -> TrainingPlan:
+    """What decides whom to train is no part of a program, or each value of it would be compiled."""
+    return plan._replace(least_unexplained=0.0)
 
 
 def regressions(folds: Folds, group: Families) -> Regressions:
@@ -122,11 +135,9 @@ def _compute(
 ) -> Any:
     """One piece of a batch, wherever it is computed."""
     folds: Folds = processes.received(sent)
-    settings = {} if plan is None else {"plan": plan}
     if folds.compiled:
-        compilation_cache.enable()
-        return jax.tree.map(np.asarray, _COMPILED[program](folds, *batch, **settings))
-    one = _PROGRAMS[program]
+        return programs.compute(program, plan, folds, *batch)
+    one, settings = programs.PROGRAMS[program], {} if plan is None else {"plan": plan}
     with np.errstate(all="ignore"):  # as compiled programs do; what is not finite is dealt with
         return for_each(lambda *family: one(folds, *family, **settings), *batch)
 
@@ -136,27 +147,6 @@ def _no_networks(folds: Folds, group: Families, plan: TrainingPlan) -> FoldFits:
     num, k = group.members.shape
     one = fold_fits.no_networks(folds.values.shape[0], k, plan.width)
     return jax.tree.map(lambda leaf: np.repeat(leaf[None], num, axis=0), one)
-
-
-_PROGRAMS: dict[str, Callable[..., Any]] = {
-    "networks": fold_networks.networks,
-    "regressions": simple.regressions,
-}
-
-
-def _of_batches(program: str) -> Callable[..., Any]:
-    """A program of one family as a compiled one of many."""
-    one = _PROGRAMS[program]
-
-    @partial(jax.jit, static_argnames="plan", compiler_options=COMPILER)
-    def many(folds: Folds, *batch: Any, plan: TrainingPlan | None = None) -> Any:
-        settings = {} if plan is None else {"plan": plan}
-        return jax.vmap(lambda *family: one(folds, *family, **settings))(*batch)
-
-    return many
-
-
-_COMPILED = {program: _of_batches(program) for program in _PROGRAMS}
 
 
 def _at_once(folds: Folds, group: Families, total: int) -> int:

@@ -16,7 +16,13 @@ from jaxtyping import Float, Int, Int32
 from bayesdag.runs.checkpoint import fingerprint, pack, unpack_like
 from bayesdag.scores._neural import crossfit
 from bayesdag.scores._neural.fold_fits import SCORED, FoldFits, Scored
-from bayesdag.scores._neural.folds import Families, Folds, StartingNetworks, families_by_size
+from bayesdag.scores._neural.folds import (
+    SIZES,
+    Families,
+    Folds,
+    StartingNetworks,
+    families_by_size,
+)
 from bayesdag.scores._neural.function_classes import FunctionClass
 from bayesdag.scores._neural.network import Network
 from bayesdag.scores._neural.noise_forms import NoiseForm
@@ -30,6 +36,8 @@ MIN_GAIN, MAX_GAIN = 2.0, 40.0
 # Nats that a network may add to the better regression, at most: a multiple of what random hidden
 # units explain, and some more. Where that does not reach a rival, none is trained.
 _MULTIPLE, _MORE = 8.0, 20.0
+# Programs for sets that are larger by this factor than those of now are compiled meanwhile.
+_AHEAD = 4 / 3
 
 
 class TrainedFamily(NamedTuple):
@@ -129,6 +137,7 @@ class NetworkCache:
         queue: families to train again with the next batch.
         consulted: families whose smaller sets were queued because of them, as they were then.
         changed: families that were trained again, and better, since `retrained` was last called.
+        expected: parents of the largest sets that programs are compiled for.
     """
 
     recorder: Recorder
@@ -137,6 +146,13 @@ class NetworkCache:
     queue: dict[Family, None] = field(default_factory=dict)
     consulted: dict[Family, TrainedFamily] = field(default_factory=dict)
     changed: set[Family] = field(default_factory=set)
+    expected: int = -1
+
+    def expect(self, num_parents: int, folds: Folds, plan: TrainingPlan) -> None:
+        """Have programs for sets of up to so many parents compiled meanwhile, if they are."""
+        if folds.compiled and num_parents > self.expected:
+            self.expected = num_parents
+            _compile_ahead(num_parents, folds, plan)
 
     def missing(self, families: Sequence[Family]) -> list[Family]:
         """Those that have not been trained, each once."""
@@ -179,6 +195,8 @@ class NetworkCache:
         """
         queued = list(self.queue)
         self.queue.clear()
+        most = max((mask.bit_count() for _, mask in fresh), default=0)
+        self.expect(round(_AHEAD * most), folds, plan)
         self._regress(fresh, folds, plan)
         first, second = self._in_turn(fresh, rivals)
         if folds.compiled:  # one large batch costs less than two
@@ -335,6 +353,20 @@ class NetworkCache:
         without = log_evidence([self.trained[smaller] for _, smaller in pairs], forms)
         gains = zip(pairs, with_it - without, strict=True)
         return {smaller: None for (_, smaller), gain in gains if MIN_GAIN < gain < MAX_GAIN}
+
+
+def _compile_ahead(num_parents: int, folds: Folds, plan: TrainingPlan) -> None:
+    """Begin to compile what trains sets of up to so many parents."""
+    d = folds.values.shape[2]
+    nodes, nobody = np.zeros(1, dtype=int), np.zeros((1, d), dtype=bool)
+    ((_, smallest),) = families_by_size(folds, nodes, nobody)
+    k = smallest.members.shape[1]
+    # Smaller sets than the largest that there can be fill its size up.
+    for size in [k, *(size for size in SIZES if k < size < 2 * min(num_parents, d))]:
+        gap = ((0, 0), (0, size - k))
+        group = Families(smallest.node, np.pad(smallest.members, gap), np.pad(smallest.used, gap))
+        starts = starting_networks(group, [Relatives(None, None)], [-np.inf], plan.width)
+        crossfit.compile_ahead(folds, (group, starts), plan)
 
 
 def families_of(nodes: Int[np.ndarray, " m"], parents: ParentSets) -> list[Family]:
