@@ -64,6 +64,21 @@ def test_blas_has_one_thread_inside_and_its_own_number_afterwards():
     assert threads() == before
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="Linux alone says what is loaded")
+def test_openblas_has_one_thread_inside_where_no_package_sees_to_it(monkeypatch):
+    monkeypatch.setitem(sys.modules, "threadpoolctl", None)
+
+    def threads():
+        np.linalg.cholesky(np.eye(2))
+        return [threads() for threads, _ in processes._openblas()]
+
+    before = threads()
+    assert before, "neither NumPy nor SciPy has an OpenBLAS here"
+    with processes.one_blas_thread():
+        assert set(threads()) == {1}
+    assert threads() == before
+
+
 def test_a_worker_has_no_workers(two):
     assert processes.compute(processes.number, [()]) == [1]
 

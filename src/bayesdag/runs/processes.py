@@ -9,9 +9,11 @@ the process of the fit. Which process computes what changes no result.
 """
 
 import atexit
+import ctypes
 import multiprocessing
 import os
 import pickle
+import re
 import tempfile
 import threading
 from collections import Counter
@@ -19,6 +21,8 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
 from contextlib import contextmanager, suppress
 from functools import cache, lru_cache
+from itertools import product
+from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from bayesdag.errors import BayesdagError, InputError
@@ -26,6 +30,7 @@ from bayesdag.errors import BayesdagError, InputError
 Result = TypeVar("Result")
 
 VARIABLE = "BAYESDAG_WORKERS"
+_OPENBLAS = re.compile(r"openblas[^/]*\.so[^/]*$")
 _MOST = 8  # a process with compiled programs takes a gigabyte
 _IDLE_SECONDS = 60
 _MOST_KEPT = 2  # values that were sent once
@@ -46,14 +51,45 @@ def one_blas_thread() -> Iterator[None]:
     Fits solve millions of systems of ten to a hundred unknowns. Threads gain nothing there, and
     spin while they wait: twice to nine times the time where something else runs beside.
     """
+    import scipy.linalg  # noqa: F401 - brings a BLAS of its own, which the limit must find
+
     try:
-        import scipy.linalg  # noqa: F401 - brings a BLAS of its own, which the limit must find
         from threadpoolctl import threadpool_limits
     except ImportError:  # an image for accelerators need not have the package
-        yield
+        with _one_openblas_thread():
+            yield
         return
     with threadpool_limits(1, user_api="blas"):
         yield
+
+
+@contextmanager
+def _one_openblas_thread() -> Iterator[None]:
+    """The same for the OpenBLAS that NumPy and SciPy bring, where Linux says what is loaded."""
+    before = [(change, threads()) for threads, change in _openblas()]
+    for change, _ in before:
+        change(1)
+    try:
+        yield
+    finally:
+        for change, threads in before:
+            change(threads)
+
+
+def _openblas() -> Iterator[tuple[Callable[[], int], Callable[[int], None]]]:
+    """What tells and what changes the number of threads, for every OpenBLAS of this process."""
+    try:
+        loaded = Path("/proc/self/maps").read_text().split()
+    except OSError:
+        return
+    for path in sorted({word for word in loaded if _OPENBLAS.search(word)}):
+        library = ctypes.CDLL(path)
+        for prefix, suffix in product(("scipy_openblas", "openblas"), ("64_", "")):
+            names = (f"{prefix}_{verb}_num_threads{suffix}" for verb in ("get", "set"))
+            found = [getattr(library, name, None) for name in names]
+            if all(found):
+                yield found[0], found[1]  # pyright: ignore[reportReturnType]
+                break
 
 
 def number() -> int:
