@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 from bayesdag import read
-from bayesdag.scores._neural.normal_scores import normal_scores
+from bayesdag.scores._neural.normal_scores import _kernels, normal_scores
 from tests.toys import NETWORK_ROWS, SMALL_NETWORKS
 
 # A skewed column is warned about when it is read, which is not the matter here.
@@ -23,6 +23,18 @@ def margins(*columns, observed=None):
     values = np.column_stack(columns)
     everywhere = np.ones(values.shape, dtype=bool) if observed is None else observed
     return normal_scores(np.random.default_rng(0), values, everywhere)
+
+
+def test_kernels_out_of_reach_add_nothing():
+    rng = np.random.default_rng(0)
+    sources, widths = rng.standard_t(2, size=400), rng.uniform(0.01, 1, 400)
+    at = np.sort(np.append(sources[:50], [-40.0, 60.0]))
+    distance = (at[:, None] - sources) / widths
+    kernel = np.exp(-0.5 * distance**2) / widths
+    values, slopes = _kernels(at, sources, widths)
+    np.testing.assert_allclose(values, kernel.sum(axis=1), rtol=1e-12, atol=1e-12)
+    expected = -(kernel * distance / widths).sum(axis=1)
+    np.testing.assert_allclose(slopes, expected, rtol=1e-11, atol=1e-9)
 
 
 def test_normal_columns_are_left_as_they_are():

@@ -92,8 +92,7 @@ def fold(
     n, d = values.shape
     compiled = jax.default_backend() != "cpu" if compiled is None else compiled
     empty = -d % _COLUMNS if compiled else 0
-    _, which = np.unique(values, axis=0, return_inverse=True)
-    which = which.reshape(-1)
+    which = _numbered(values)
     order = np.argsort(rng.permutation(which.max() + 1)[which], kind="stable")
     parts = np.array_split(order, num_folds)
     size = _rounded(len(parts[0])) if compiled else len(parts[0])
@@ -111,6 +110,14 @@ def fold(
     tables = (cut(values), cut(observed), shapes, knots, discrete)
     convert = jax.numpy.asarray if compiled else np.asarray
     return Folds(*(convert(table, np.float32) for table in tables))
+
+
+def _numbered(values: Float[np.ndarray, "n d"]) -> Int[np.ndarray, " n"]:
+    """The same number for rows that repeat one another; in the order of their values."""
+    first, which = np.unique(values[:, 0], return_inverse=True)
+    if len(first) < len(values):  # the first column does not tell all rows apart
+        _, which = np.unique(values, axis=0, return_inverse=True)
+    return which.reshape(-1)
 
 
 def _rounded(size: int) -> int:

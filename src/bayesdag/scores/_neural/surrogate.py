@@ -16,6 +16,7 @@ from bayesdag.scores._sufficient_statistics import RowMoments, by_size, rows_of
 
 # Slope, bend and kinks of a variable.
 NUM_CURVES = 5
+_NOISE = 1e-3  # in the rows that are added to tell curves of few values apart
 LEAST_VARIANCE = 1e-9  # of what a regression leaves; less is rounding
 
 
@@ -92,11 +93,15 @@ def _additions(
 
 def curves(values: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n c"]:
     """Slope, kinks and bend of every variable, orthonormal one variable at a time."""
-    z = np.clip(values, -5, 5)
-    low, middle, high = np.quantile(z, [0.2, 0.5, 0.8], axis=0)
-    raw = np.stack([z, abs(z - middle), abs(z - low), abs(z - high), z**2], axis=-1)
-    raw = raw - raw.mean(axis=0)
+    z = np.ascontiguousarray(np.clip(values, -5, 5).T)
+    low, middle, high = np.quantile(z, [0.2, 0.5, 0.8], axis=1)[:, :, None]
+    raw = np.stack([z, abs(z - middle), abs(z - low), abs(z - high), z**2], axis=1)
+    raw -= raw.mean(axis=2, keepdims=True)
     # Rows of noise at the end keep the basis of a variable with few values well defined.
-    raw = np.concatenate([raw, 1e-3 * np.random.default_rng(0).standard_normal(raw.shape)])
-    basis, _ = np.linalg.qr(np.moveaxis(raw, 1, 0))
-    return np.moveaxis(basis[:, : len(values)], 0, 1).reshape(len(values), -1)
+    noise = np.random.default_rng(0).standard_normal((*values.shape, NUM_CURVES))
+    noise = np.ascontiguousarray(np.moveaxis(noise, 0, 2))
+    # Not by BLAS: for so few columns its threads wait for one another.
+    gram, of_noise = (np.einsum("din,djn->dij", table, table) for table in (raw, noise))
+    root = np.linalg.cholesky(gram + _NOISE**2 * of_noise)
+    basis = np.einsum("dij,djn->din", np.linalg.inv(root), raw)
+    return np.moveaxis(basis, 2, 0).reshape(len(values), -1)
