@@ -28,6 +28,7 @@ from bayesdag.scores._neural import (
 )
 from bayesdag.scores._neural.function_classes import FunctionClass
 from bayesdag.scores._neural.noise_forms import NoiseForm
+from bayesdag.scores._sufficient_statistics import distinct
 from bayesdag.scores.neural import NeuralScore
 from tests.toys import NETWORK_ROWS, SMALL_NETWORKS
 
@@ -563,3 +564,11 @@ def test_families_wait_for_those_of_their_sets_that_are_trained_with_them():
     assert first == [(1, 0b11), (0, 0b1), (2, 0b1100), (2, 0)]
     assert (second, third) == ([(0, 0b11)], [(0, 0b111)])
     assert network_cache._levels([]) == []
+
+
+def test_different_families_stand_in_the_order_in_which_they_come_first():
+    nodes = np.array([300, 2, 300, 2, 300])
+    parents = np.array([[1, 0], [1, 0], [1, 0], [0, 1], [0, 1]], dtype=bool)
+    first, own = distinct(nodes, parents)
+    assert first.tolist() == [0, 1, 3, 4]
+    assert own.tolist() == [0, 1, 0, 2, 3]

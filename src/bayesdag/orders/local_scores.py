@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int, Shaped
 
 from bayesdag.knowledge import Constraints
+from bayesdag.scores import _sufficient_statistics
 from bayesdag.types import Array, ExpensiveScore, ParentSets, Recorder
 
 # Further parents that are tried where a score costs much, those of the largest approximate gain.
@@ -299,10 +300,13 @@ class BatchedScores:
         return self._score.retrain_queued(self.stats)
 
     def of_graphs(self, graphs: Shaped[Array, "s d d"]) -> Float[np.ndarray, "s d"]:
-        """Score of every node with its parents in each graph, in one batch."""
-        parents = np.swapaxes(np.asarray(graphs) != 0, 1, 2)
-        nodes = np.tile(np.arange(self.num_variables), len(parents))
-        return self(nodes, parents.reshape(-1, self.num_variables)).reshape(len(parents), -1)
+        """Score of every node with its parents in each graph, in one batch.
+
+        Most graphs of chains have most of their families in common: each is looked up once.
+        """
+        nodes, parents = _sufficient_statistics.of_graphs(np.asarray(graphs))
+        first, own = _sufficient_statistics.distinct(nodes, parents)
+        return self(nodes[first], parents[first])[own].reshape(len(graphs), -1)
 
     def prefetch(self, nodes: Int[np.ndarray, " m"], parents: ParentSets) -> None:
         """Train these in one batch, and what is queued because of them."""

@@ -71,6 +71,21 @@ def of_graphs(
     return np.tile(np.arange(d), num), parents
 
 
+def distinct(
+    nodes: Int[np.ndarray, " m"], parents: Bool[np.ndarray, "m d"]
+) -> tuple[Int[np.ndarray, " k"], Int[np.ndarray, " m"]]:
+    """Where each different family stands first, in this order, and which of them each one is."""
+    of_node = nodes.astype(">i4").view(np.uint8).reshape(len(nodes), 4)
+    key = np.concatenate([of_node, np.packbits(parents, axis=1)], axis=1)
+    _, first, which = np.unique(
+        key.view(f"V{key.shape[1]}").ravel(), return_index=True, return_inverse=True
+    )
+    by_place = np.argsort(first)
+    number = np.empty_like(by_place)
+    number[by_place] = np.arange(len(first))
+    return first[by_place], number[which.reshape(-1)]
+
+
 def edges_of(
     shape: tuple[int, ...], which: Int[np.ndarray, " b"], members: Int[np.ndarray, "b p"]
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

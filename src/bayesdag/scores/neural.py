@@ -299,13 +299,15 @@ class NeuralScore:
         probability that the rows give them. Hidden units stay as trained; the weights that
         read them vary as in a linear regression on them.
         """
-        nodes, parents = _sufficient_statistics.of_graphs(graphs)
-        rng = generator(key)
-        trained = self._trained(stats, nodes, parents)
+        every, parents = _sufficient_statistics.of_graphs(graphs)
+        first, own = _sufficient_statistics.distinct(every, parents)
+        rng, nodes = generator(key), every[first]
+        trained = self._trained(stats, nodes, parents[first])
         odds = np.subtract(*self._log_evidence_by_scale(stats, nodes, trained))
-        warped = rng.random(len(nodes)) < expit(-odds)
+        warped = rng.random(len(every)) < expit(-odds)[own]
         raw, scores = (found.names for found in trained)
-        names = [scores[k] if warped[k] else raw[k] for k in range(len(nodes))]
+        pairs = zip(own.tolist(), warped.tolist(), strict=True)
+        names = [scores[k] if is_warped else raw[k] for k, is_warped in pairs]
         families = {name: stats.cache.trained[name] for name in dict.fromkeys(names)}
         number = {family: k for k, family in enumerate(families)}
         which = np.array([number[family] for family in names])
@@ -318,8 +320,10 @@ class NeuralScore:
         self, stats: NeuralStats, graphs: Shaped[np.ndarray, "s d d"]
     ) -> dict[str, Float[np.ndarray, " d"]]:
         """Probability of lines, sums of curves, networks, and of normal scores, by variable."""
-        nodes, parents = _sufficient_statistics.of_graphs(graphs)
-        trained = self._trained(stats, nodes, parents)
+        every, parents = _sufficient_statistics.of_graphs(graphs)
+        first, own = _sufficient_statistics.distinct(every, parents)
+        nodes = every[first]
+        trained = self._trained(stats, nodes, parents[first])
         values = np.stack(
             [
                 [family.log_evidence_of_fitted(self._forms) for family in found.families]
@@ -329,7 +333,7 @@ class NeuralScore:
         )
         constants = np.stack(_constants(stats, nodes, trained), axis=1)
         values += constants[:, :, None, None]
-        weights = softmax(values * self.power(stats), axis=(1, 2, 3))
+        weights = softmax(values * self.power(stats), axis=(1, 2, 3))[own]
         by_node = weights.reshape(*graphs.shape[:2], *weights.shape[1:]).mean(axis=0)
         found = {
             one.name.lower(): by_node[:, :, one].sum(axis=(1, 2))
@@ -455,12 +459,11 @@ def _rivals(
     stats: NeuralStats, nodes: Int[np.ndarray, " m"], raw: list[Family], scores: list[Family]
 ) -> dict[Family, Rival]:
     """The same family on the other scale, where that is another one."""
-    lead = stats.margins.log_slope[nodes].tolist()
+    lead, rival = stats.margins.log_slope[nodes].tolist(), network_cache.Rival
     found: dict[Family, Rival] = {}
     for own, other, slope in zip(raw, scores, lead, strict=True):
         if own != other:
-            rival = network_cache.Rival
-            found |= {own: rival(other, slope), other: rival(own, -slope)}
+            found[own], found[other] = rival(other, slope), rival(own, -slope)
     return found
 
 
