@@ -48,7 +48,7 @@ def test_compiled_batches_and_numpy_find_the_same_evidence(values, monkeypatch):
     assert (own_sizes, filled_up) == ([2, 3], [3])
     for (simple, networks), (simple_there, networks_there) in zip(here, there, strict=True):
         np.testing.assert_allclose(simple, simple_there, atol=0.2)
-        assert min(networks.max(), networks_there.max()) > simple.max() + 20
+        assert min(networks.max(), networks_there.max()) > simple[:2].max() + 20
     # Families of the same size start alike. Dampings are tried in turn here and all at once there:
     # two ways to much the same end.
     np.testing.assert_allclose(here[1][1].max(), there[1][1].max(), atol=3)

@@ -1,4 +1,4 @@
-"""Lines and sums of curves inside a family: what they cost, and what is drawn of them."""
+"""Classes of functions inside a family: what they cost, and what is drawn of them."""
 
 import dataclasses
 
@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 
 from bayesdag import read
+from bayesdag.model.random_units import random_units
 from bayesdag.scores._neural import crossfit
 from bayesdag.scores._neural.folds import families_by_size
 from bayesdag.scores._neural.function_classes import (
+    CLASS_PROBABILITY,
     KNOTS,
     FunctionClass,
     basis,
@@ -33,10 +35,15 @@ SETS = np.array([[bool(m >> j & 1) for j in range(3)] for m in range(4)])  # wit
 
 
 def rows(kind: str, seed: int = 0):
-    """c of a and b: a line, a sum of curves, or a product."""
+    """c of a and b: a line, a sum of curves, a product, or one kink across both."""
     rng = np.random.default_rng(seed)
     a, b, noise = rng.normal(size=(3, NUM_ROWS))
-    mean = {"line": a + 0.6 * b, "curves": np.abs(a) + 0.6 * b, "product": 1.5 * a * b}[kind]
+    mean = {
+        "line": a + 0.6 * b,
+        "curves": np.abs(a) + 0.6 * b,
+        "product": 1.5 * a * b,
+        "kink": 2 * np.abs(a + b - 0.3),
+    }[kind]
     return read(np.column_stack([a, b, mean + 0.5 * noise]))
 
 
@@ -44,7 +51,7 @@ def rows(kind: str, seed: int = 0):
 def evidence():
     """By kind of data: evidence of c with every set of parents, by class, without skew."""
     found = {}
-    for kind in ("line", "curves", "product"):
+    for kind in ("line", "curves", "product", "kink"):
         stats = SCORE.prepare(rows(kind))
         SCORE.log_evidence(stats, 2, SETS)
         families = [stats.cache.trained[f] for f in families_of(np.full(4, 2), SETS)]
@@ -70,7 +77,8 @@ def test_the_evidence_of_a_line_is_that_of_a_linear_gaussian_family(evidence):
     [
         ("line", FunctionClass.LINEAR),
         ("curves", FunctionClass.ADDITIVE),
-        ("product", FunctionClass.NETWORK),
+        ("product", FunctionClass.GAUSSIAN_PROCESS),
+        ("kink", FunctionClass.NETWORK),
     ],
 )
 def test_the_class_that_made_the_rows_has_the_best_evidence(evidence, kind, best):
@@ -81,7 +89,8 @@ def test_a_family_is_never_charged_more_than_the_prior_odds_for_what_it_contains
     stats = SCORE.prepare(rows("line"))
     total = SCORE.log_evidence(stats, 2, SETS)
     simple = evidence["line"][:, FunctionClass.LINEAR]
-    assert (total >= simple - np.log(2 * len(FunctionClass)) - 1e-6).all()
+    odds = 2 / CLASS_PROBABILITY[FunctionClass.LINEAR]  # two forms of the noise
+    assert (total >= simple - np.log(odds) - 1e-6).all()
 
 
 def test_columns_that_determine_one_another_leave_every_regression_finite():
@@ -106,8 +115,9 @@ def test_units_are_chosen_that_suit_the_rows_and_the_regression_is_the_one_in_th
     inputs -= inputs.mean(axis=0)
     factors = np.stack([np.ones(8), np.repeat([1.0, 0.1], [1, 7])]).astype(np.float32)
     rows = TrainingRows(inputs, mean(a) + 0.3 * noise, np.ones_like(a))
-    found, best = regress_in_best_units(rows, members, factors)
+    found, best, choice = regress_in_best_units(rows, members, factors)
     assert best == chosen
+    assert -np.log(2) - 1e-6 <= choice <= 0  # the mean of two is at least half of the better one
     own = rows._replace(inputs=inputs / factors[best])
     expected = regress(own, members)
     apart = own.inputs @ (found.second - expected.second)[:-1]
@@ -160,7 +170,7 @@ def test_a_wavy_curve_is_found_and_a_straight_one_pays_little_for_all_its_knots(
     assert gain(a) > -20
 
 
-@pytest.mark.parametrize("kind", ["line", "curves"])
+@pytest.mark.parametrize("kind", ["line", "curves", "product"])
 def test_drawn_functions_predict_the_rows(key, kind):
     data, score = rows(kind), SCORE
     stats = score.prepare(data)
@@ -183,10 +193,32 @@ def test_simple_fits_are_those_behind_the_evidence():
     stats = SCORE.prepare(data)
     SCORE.log_evidence(stats, 2, SETS)
     [(_, group)] = families_by_size(stats.folds, np.array([2]), SETS[[3]])
-    again = crossfit.simple_fits(stats.folds, group).log_marginal[0]  # class, fold, form
-    assert again.shape[0] == 2
-    assert np.isfinite(again).all()
-    assert again[1].mean() > again[0].mean()  # curves explain |a|, lines do not
+    [family] = [stats.cache.trained[f] for f in families_of(np.array([2]), SETS[[3]])]
+    by_class = crossfit.simple_fits(stats.folds, group)
+    for kind, fits in zip(list(FunctionClass)[1:], by_class, strict=True):
+        again = fits.log_marginal[0, 0]  # family, fold
+        np.testing.assert_allclose(again, family.log_evidence[kind], atol=1e-3)
+
+
+def test_random_units_are_the_same_whatever_comes_after_their_inputs():
+    x = np.random.default_rng(0).normal(size=(20, 2))
+    wider = np.column_stack([x, np.zeros((20, 3))])
+    own = random_units(x, np.ones(2), 16)
+    np.testing.assert_allclose(own, random_units(wider, np.array([1.0, 1, 0, 0, 0]), 16))
+    assert (own >= 0).all()
+    # In unit directions: nowhere steeper than 1.
+    steps = np.abs(random_units(x + 1e-3 / 2**0.5, np.ones(2), 16) - own)
+    assert steps.max() <= 1e-3 + 1e-9
+
+
+def test_filling_a_family_up_leaves_the_evidence_of_a_gaussian_process_as_it_is():
+    stats = SCORE.prepare(rows("product"))
+    [(_, group)] = families_by_size(stats.folds, np.array([2]), SETS[[3]])
+    filled = group._replace(
+        members=np.pad(group.members, ((0, 0), (0, 2))), used=np.pad(group.used, ((0, 0), (0, 2)))
+    )
+    own, other = (crossfit.regressions(stats.folds, some).log_evidence for some in (group, filled))
+    np.testing.assert_allclose(own, other, atol=0.1)
 
 
 def test_networks_are_the_only_functions_where_simpler_ones_are_left_out(key):

@@ -375,7 +375,8 @@ def test_a_queued_set_is_trained_again_from_the_larger_one():
         networks=jax.tree.map(np.zeros_like, known.folds.networks),
         log_posterior=known.folds.log_posterior - 900,
     )
-    evidence = np.where(np.arange(3)[:, None] == FunctionClass.NETWORK, -9e9, known.log_evidence)
+    networks = np.arange(len(FunctionClass))[:, None] == FunctionClass.NETWORK
+    evidence = np.where(networks, -9e9, known.log_evidence)
     worse = known._replace(folds=ruined, log_evidence=evidence.astype(np.float32))
     stats_.cache.trained[3, 0b01] = worse
     SCORE.log_evidence_of_families(stats_, nodes, both_[None])
@@ -460,11 +461,11 @@ def test_fewer_columns_than_places_do_not_count_a_parent_twice(key):
 
 
 def test_units_that_agree_do_not_keep_functions_from_being_drawn():
-    agreeing = np.full((1, 3, 3), 4.0) + np.diag([0.0, -1e-9, 4.0])
-    root = parameter_draws._inverse_roots(agreeing)[0]
+    agreeing = np.full((3, 3), 4.0) + np.diag([0.0, -1e-9, 4.0])
+    root = parameter_draws._inverse_root(agreeing)
     assert np.isfinite(root).all()
     regular = np.diag([4.0, 9.0, 1.0]) + 0.5
-    root = parameter_draws._inverse_roots(regular[None])[0]
+    root = parameter_draws._inverse_root(regular)
     np.testing.assert_allclose(root @ root.T, np.linalg.inv(regular))
 
 

@@ -15,6 +15,7 @@ from tests.toys import NETWORK_ROWS, SMALL_NETWORKS
 
 # A skewed column is warned about when it is read, which is not the matter here.
 pytestmark = pytest.mark.filterwarnings("ignore:column")
+_CLASSES = ("network", "linear", "additive", "gaussian process")
 NUM_ROWS = NETWORK_ROWS
 SCORE = dataclasses.replace(SMALL_NETWORKS, trusted_rows=np.inf)
 
@@ -139,7 +140,7 @@ def test_the_weights_of_functions_name_the_one_that_made_the_rows():
     stats_ = SCORE.prepare(read(np.column_stack([x, np.exp(x + 0.4 * rng.normal(size=NUM_ROWS))])))
     graphs = np.tile(np.array([[0, 1], [0, 0]], np.int8), (3, 1, 1))
     weights = SCORE.function_weights(stats_, graphs)
-    classes = np.stack([weights[name] for name in ("network", "linear", "additive")])
+    classes = np.stack([weights[name] for name in _CLASSES])
     np.testing.assert_allclose(classes.sum(axis=0), 1, atol=1e-6)
     assert weights["linear"][1] > 0.9
     assert weights["of normal scores"][1] > 0.99

@@ -144,7 +144,7 @@ class NeuralScore:
         most_rows: of a longer table so many rows, drawn at random, are learned from. All of
             them would take longer and count little more: what is weighed against a superfluous
             parent grows with the logarithm of N, and is raised to the same power.
-        least_unexplained: nats that lines and sums of curves must leave to random hidden units,
+        least_unexplained: nats that lines and sums of curves must leave to a Gaussian process,
             or a family counts with them alone and no network is trained for it; -inf trains all.
         seed: of folds and starts.
     """
@@ -162,7 +162,7 @@ class NeuralScore:
     equivalent_lines: bool = True
     trusted_rows: float = 8000.0
     most_rows: int = 10_000
-    least_unexplained: float = 1.0
+    least_unexplained: float = 2.0
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -319,7 +319,7 @@ class NeuralScore:
     def function_weights(
         self, stats: NeuralStats, graphs: Shaped[np.ndarray, "s d d"]
     ) -> dict[str, Float[np.ndarray, " d"]]:
-        """Probability of lines, sums of curves, networks, and of normal scores, by variable."""
+        """Probability of each class of functions, and of normal scores, by variable."""
         every, parents = _sufficient_statistics.of_graphs(graphs)
         first, own = _sufficient_statistics.distinct(every, parents)
         nodes = every[first]
@@ -336,7 +336,7 @@ class NeuralScore:
         weights = softmax(values * self.power(stats), axis=(1, 2, 3))[own]
         by_node = weights.reshape(*graphs.shape[:2], *weights.shape[1:]).mean(axis=0)
         found = {
-            one.name.lower(): by_node[:, :, one].sum(axis=(1, 2))
+            one.name.lower().replace("_", " "): by_node[:, :, one].sum(axis=(1, 2))
             for one in function_classes.FunctionClass
         }
         return found | {"of normal scores": by_node[:, 1].sum(axis=(1, 2))}

@@ -12,6 +12,7 @@ from jaxtyping import Float, Shaped
 from bayesdag.model import warps
 from bayesdag.model.array_namespace import Array, matmul, namespace
 from bayesdag.model.mechanisms._nodes import means_of_all
+from bayesdag.model.random_units import random_units
 from bayesdag.types import Graph, Key, Params, Rows
 from bayesdag.types.late_imports import jax, jnp
 
@@ -63,6 +64,8 @@ class Networks:
     count as zero. Parameters grow with the number of members, not with that of variables.
     Where they are given, `kinks_i` are weights of rectified distances of each z from its `knots_i`,
     which makes sums of curves.
+    Where they are given, `process_i` are weights of random units of the whitened z, which makes
+    Gaussian processes (`model.random_units`); `process_mean` and `process_root` whiten.
     Where `warped_i` is not 0, x_i and z are seen through tables of monotone functions h (`warp`
     for every variable, on an even grid as wide as `reach` on either side): the mean is that
     of h(x_i), given h of its parents.
@@ -99,8 +102,10 @@ class Networks:
     ) -> Float[Array, " n"]:
         """Mean of variable `i`; only its members are looked at."""
         weights = _weights(params, ("second", "kinks", "slopes", "intercept"), i)
-        read = self._features(params, x, parents, i)
-        return matmul(read, weights)
+        mean = matmul(self._features(params, x, parents, i), weights)
+        if "process" not in params:
+            return mean
+        return mean + matmul(self._random_units(params, x, parents, i), params["process"][i])
 
     def node_scale(
         self, params: Params, x: Rows, parents: Shaped[Array, " d"], i: Array
@@ -146,6 +151,18 @@ class Networks:
         seen = jax.vmap(warps.warped, in_axes=(0, None, 1), out_axes=1)
         through = seen(params["warp"][members], _grid(params, i), inputs)
         return jnp.where(params["warped"][i] != 0, through, inputs)
+
+    @classmethod
+    def _random_units(
+        cls, params: Params, x: Rows, parents: Shaped[Array, " d"], i: Array
+    ) -> Float[Array, "n u"]:
+        """Units of a Gaussian process; there are none of members that it was not fitted to."""
+        members, root = params["members"][i], params["process_root"][i]
+        present = (parents[members] != 0).astype(x.dtype)
+        inputs = cls._inputs(params, x, members, i) * present[None, :]
+        whitened = matmul(inputs - params["process_mean"][i][None, :], root)
+        used = (jnp.diagonal(root) != 0).astype(x.dtype)
+        return random_units(whitened, used, params["process"].shape[-1])
 
     @classmethod
     def _features(cls, params: Params, x: Rows, parents: Shaped[Array, " d"], i: Array) -> Array:

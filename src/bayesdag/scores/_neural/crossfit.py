@@ -1,7 +1,8 @@
 """Cross-fitted evidence of batches of families, wherever it is computed.
 
-Lines and sums of curves come first: they are regressions. Networks cost most of the time; whoever
-asks decides by what the regressions leave to explain (`unexplained`) which families get some.
+Lines, sums of curves and Gaussian processes come first: they are regressions. Networks cost most
+of the time; whoever asks decides by what the regressions leave to explain (`unexplained`) which
+families get some.
 
 On a CPU every family is computed by itself, in NumPy, on all cores. On an accelerator a batch is
 one compiled program.
@@ -31,7 +32,7 @@ _MOST_ON_CPU = 16
 
 
 def without_networks(folds: Folds, groups: list[Families], plan: TrainingPlan) -> list[Scored]:
-    """Lines and sums of curves of batches of families, all computed side by side."""
+    """Regressions of batches of families, all computed side by side."""
     found = _in_pieces("regressions", folds, None, [(group,) for group in groups])
     return [
         _all_classes(folds, group, plan, simple)
@@ -40,14 +41,15 @@ def without_networks(folds: Folds, groups: list[Families], plan: TrainingPlan) -
 
 
 def _all_classes(folds: Folds, group: Families, plan: TrainingPlan, found: Regressions) -> Scored:
-    """Cross-fitted evidence of lines and sums of curves, in the layout of all classes.
+    """Evidence of lines, sums of curves and Gaussian processes, in the layout of all classes.
 
     A network of several parents that is not trained pays for more than it could find: its evidence
     is zero. With one parent or none it is a curve as well, and counts as the other classes do on
     average.
     """
     few = np.asarray(group.used).sum(axis=1)[:, None, None] <= 1
-    average = np.logaddexp.reduce(found.log_evidence, axis=1, keepdims=True) - np.log(2)
+    num = found.log_evidence.shape[1]
+    average = np.logaddexp.reduce(found.log_evidence, axis=1, keepdims=True) - np.log(num)
     absent = np.where(few, average, -np.inf).astype(np.float32)
     evidence = np.concatenate([absent, found.log_evidence], axis=1)
     predicted = np.concatenate([np.full_like(absent, -np.inf), found.predicted], axis=1)
@@ -81,14 +83,19 @@ def _compiled_in(plan: TrainingPlan) -> TrainingPlan:
 
 
 def regressions(folds: Folds, group: Families) -> Regressions:
-    """Lines and sums of curves of a batch of families."""
+    """What is known of a batch of families before a network is trained."""
     return _in_pieces("regressions", folds, None, [(group,)])[0]
 
 
-def simple_fits(folds: Folds, group: Families) -> FoldFits:
-    """Lines and sums of curves of a batch of families; dimensions (family, class, fold)."""
-    fits = regressions(folds, group).fit
-    return jax.tree.map(lambda leaf: np.moveaxis(leaf, 2, 1), fits)
+def simple_fits(folds: Folds, group: Families) -> tuple[FoldFits, ...]:
+    """Regressions of a batch of families, class by class; dimensions (family, fold).
+
+    They are many numbers for each family and few families, those of drawn graphs.
+
+    Args:
+        folds: of NumPy arrays (`folds.on_host`).
+    """
+    return _in_pieces("fits", folds, None, [(group,)])[0]
 
 
 def _in_pieces(

@@ -62,8 +62,7 @@ class Scored(NamedTuple):
         approximate_gain: gain in nats of a linear regression of the residuals on curves of
             each variable, among all rows or on one side of a hidden unit: quick, and good
             enough to say which to try first.
-        unexplained: nats that random hidden units explain of what the better of line and sum of
-            curves leaves.
+        unexplained: nats that a Gaussian process gains over the better of line and sum of curves.
         num_folds: with networks of their own; the others have copies of the first one's.
         folds: the networks.
     """

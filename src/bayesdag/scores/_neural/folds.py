@@ -120,6 +120,11 @@ def _numbered(values: Float[np.ndarray, "n d"]) -> Int[np.ndarray, " n"]:
     return which.reshape(-1)
 
 
+def on_host(folds: Folds) -> Folds:
+    """The same as NumPy arrays, for what is computed for few families."""
+    return Folds(*(np.asarray(leaf) for leaf in folds))
+
+
 def _rounded(size: int) -> int:
     """The next number with three binary digits and zeros: four sizes from each to its double."""
     step = 1 << max(size.bit_length() - 3, 0)

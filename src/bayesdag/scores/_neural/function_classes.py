@@ -50,6 +50,12 @@ class FunctionClass(IntEnum):
     NETWORK = 0
     LINEAR = 1
     ADDITIVE = 2
+    GAUSSIAN_PROCESS = 3
+
+
+# Before any rows are seen. Lines are as probable as all that bends: what a graph of lines pays
+# for the other classes then does not grow with their number.
+CLASS_PROBABILITY = np.array([1 / 6, 1 / 2, 1 / 6, 1 / 6])
 
 
 def knots_of(values: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "d m"]:
@@ -133,8 +139,11 @@ def regress(rows: TrainingRows, used: Float[Array, " q"]) -> Network:
 
 def regress_in_best_units(
     rows: TrainingRows, used: Float[Array, " q"], factors: Float[Array, "o q"]
-) -> tuple[Network, Int[Array, ""]]:
+) -> tuple[Network, Int[Array, ""], Float[Array, ""]]:
     """The same in the units that have the most evidence, and which of them these are.
+
+    The last result is what the choice adds to the log evidence of these units: that of the mean
+    over all of them.
 
     The first weighted step chooses, by the evidence of the weighted rows under Gaussian noise: all
     units share its sums over the rows, and the steps before it.
@@ -147,10 +156,10 @@ def regress_in_best_units(
     read = functions.features(network, rows.inputs)
     start = _plain(read, rows, precision)
     factors = xp.concatenate([factors, xp.ones_like(factors[:, :1])], axis=1)
-    second, best = _chosen(read, rows, precision[None, :] * factors**2, start)
+    second, best, choice = _chosen(read, rows, precision[None, :] * factors**2, start)
     factor = factors[best]
     second = _robust(read, rows, precision * factor**2, second, _ROBUST_STEPS - 1)
-    return network._replace(second=second * factor), best
+    return network._replace(second=second * factor), best, choice
 
 
 def _nothing(rows: TrainingRows) -> Network:
@@ -184,7 +193,7 @@ def _robust(
 
 def _chosen(
     read: Array, rows: TrainingRows, precisions: Float[Array, "o q"], start: Array
-) -> tuple[Float[Array, " q"], Int[Array, ""]]:
+) -> tuple[Float[Array, " q"], Int[Array, ""], Float[Array, ""]]:
     """One weighted step under each prior: the weights of most evidence, and whose they are."""
     xp, count = namespace(read), namespace(read).maximum(rows.weight.sum(), 1.0)
     weight, scale = _weights(rows, rows.target - dot(read, start))
@@ -202,8 +211,11 @@ def _chosen(
         options.append(second)
         evidence.append(-0.5 * count * xp.log(squares) - volume)
     found = xp.stack(evidence)
-    best = xp.argmax(xp.where(xp.isfinite(found), found, -xp.inf))
-    return xp.stack(options)[best], best
+    found = xp.where(xp.isfinite(found), found, -xp.inf)
+    best = xp.argmax(found)
+    highest = xp.where(xp.isfinite(found[best]), found[best], 0.0)
+    choice = xp.log(xp.maximum(xp.exp(found - highest).mean(), 1e-30))
+    return xp.stack(options)[best], best, choice
 
 
 def _weights(rows: TrainingRows, residual: Array) -> tuple[Float[Array, " n"], Float[Array, ""]]:

@@ -9,8 +9,9 @@ from scipy.special import softmax
 
 from bayesdag.scores._neural import crossfit
 from bayesdag.scores._neural.fold_fits import FoldFits
-from bayesdag.scores._neural.folds import SIZES, Folds, families_by_size
-from bayesdag.scores._neural.function_classes import KNOTS, FunctionClass, members_of_basis
+from bayesdag.scores._neural.folds import SIZES, Folds, families_by_size, on_host
+from bayesdag.scores._neural.function_classes import KNOTS, FunctionClass
+from bayesdag.scores._neural.gaussian_process import NUM_UNITS
 from bayesdag.scores._neural.laplace import JITTER
 from bayesdag.scores._neural.network_cache import Family, TrainedFamily, arrays_of
 from bayesdag.scores._neural.noise_forms import NoiseForm
@@ -21,9 +22,11 @@ from bayesdag.types import Params
 # Leaves with a dimension for the parents, filled up to the size of the largest set.
 _BY_PARENT = (
     *("members", "first", "slopes", "kinks", "knots"),
-    *("scale_slopes", "scale_kinks"),
+    *("scale_slopes", "scale_kinks", "process_root", "process_mean"),
 )
+_SQUARE = ("process_root",)  # with two of them
 _NOISE = ("log_scale", "log_degrees", "log_skew")
+_CONSTANT = "scale_intercept"
 
 
 class Drawing(NamedTuple):
@@ -88,18 +91,22 @@ def _warps(margins: NormalScores, warped: Bool[np.ndarray, " m"]) -> dict[str, n
     }
 
 
-def _simple_fits(folds: Folds, families: list[Family]) -> dict[Family, FoldFits]:
-    """Lines and sums of curves of these families; dimensions (class, fold)."""
-    found: dict[Family, FoldFits] = {}
+def _simple_fits(folds: Folds, families: list[Family]) -> dict[Family, tuple[FoldFits, ...]]:
+    """Regressions of these families, class by class; leading dimension: fold."""
+    folds, found = on_host(folds), {}
     for which, group in families_by_size(folds, *arrays_of(families, folds.values.shape[2])):
-        fits = crossfit.simple_fits(folds, group)
+        by_class = crossfit.simple_fits(folds, group)
         for row, k in enumerate(which.tolist()):
-            found[families[k]] = jax.tree.map(lambda leaf, r=row: leaf[r], fits)
+            found[families[k]] = jax.tree.map(lambda leaf, r=row: leaf[r], by_class)
     return found
 
 
 def _drawn(
-    rng: np.random.Generator, given: Drawing, family: TrainedFamily, simple: FoldFits, num: int
+    rng: np.random.Generator,
+    given: Drawing,
+    family: TrainedFamily,
+    simple: tuple[FoldFits, ...],
+    num: int,
 ) -> dict[str, np.ndarray]:
     """Draws of one family, in engine units.
 
@@ -111,24 +118,27 @@ def _drawn(
     classes, forms = np.unravel_index(chosen, evidence.shape)
     forms = np.array(given.forms)[forms]
     result = _empty(given, family, num)
-    for kind in FunctionClass:
+    for kind, fits in zip(FunctionClass, (family.folds, *simple), strict=True):
         rows = np.flatnonzero(classes == kind)
         if len(rows):
-            fits, used = _fits_of(kind, family, simple)
-            for name, leaf in _of_class(rng, fits, used, forms[rows], given.num_rows).items():
+            drawn = _of_class(rng, kind, fits, len(family.members), forms[rows], given.num_rows)
+            # Places that are filled up repeat a column, which may be a parent at its own place.
+            drawn["slopes"] = drawn["slopes"] * family.used
+            if kind == FunctionClass.GAUSSIAN_PROCESS:
+                drawn["process"] = drawn["process"] * family.used.any()
+                drawn |= _process_inputs(simple[0], family.used)
+            for name, leaf in drawn.items():
                 result[name][rows] = leaf
     return result
 
 
-def _fits_of(
-    kind: FunctionClass, family: TrainedFamily, simple: FoldFits
-) -> tuple[FoldFits, Float[np.ndarray, " q"]]:
-    """Fits of one class, and what they use of their inputs or of the basis."""
-    if kind == FunctionClass.NETWORK:
-        return family.folds, family.used
-    own = kind - FunctionClass.LINEAR
-    used = np.asarray(members_of_basis(family.used))[own]
-    return jax.tree.map(lambda leaf: leaf[own], simple), used
+def _process_inputs(line: FoldFits, used: Float[np.ndarray, " k"]) -> dict[str, np.ndarray]:
+    """How the random units of a Gaussian process see their inputs: whitened, as its line does."""
+    root = np.linalg.inv(line.whitening[0].astype(float)).T
+    return {
+        "process_root": root * used[:, None] * used[None, :],
+        "process_mean": line.input_mean[0] * used,
+    }
 
 
 def _empty(given: Drawing, family: TrainedFamily, num: int) -> dict[str, np.ndarray]:
@@ -136,6 +146,7 @@ def _empty(given: Drawing, family: TrainedFamily, num: int) -> dict[str, np.ndar
     k, h, m = len(family.members), given.width, len(KNOTS)
     sizes = {
         **{"first": (k, h), "bias": (h,), "second": (h,), "slopes": (k,), "kinks": (k, m)},
+        **{"process": (NUM_UNITS,), "process_root": (k, k), "process_mean": (k,)},
         **{"intercept": (), "scale_units": (h,), "scale_slopes": (k,), "scale_kinks": (k, m)},
         **{"scale_intercept": ()},
         **dict.fromkeys(_NOISE, ()),
@@ -154,8 +165,9 @@ def _empty(given: Drawing, family: TrainedFamily, num: int) -> dict[str, np.ndar
 
 def _of_class(
     rng: np.random.Generator,
+    kind: FunctionClass,
     fits: Any,  # FoldFits of NumPy arrays, as all that is cached
-    used: Float[np.ndarray, " q"],
+    k: int,
     forms: Int[np.ndarray, " r"],
     num_rows: int,
 ) -> dict[str, np.ndarray]:
@@ -166,57 +178,68 @@ def _of_class(
     """
     at = rng.integers(len(fits.spread), size=len(forms))
     first, bias, second = (np.asarray(leaf, float)[at] for leaf in fits.networks)
-    k, h = first.shape[1:]
-    spread = fits.spread[at].astype(float)
+    h, spread = first.shape[2], fits.spread[at].astype(float)
     variation = np.sqrt(num_rows / rng.chisquare(num_rows, size=len(forms)))
     scale = fits.noise.scale[at, forms] * variation
     shape = fits.noise.shape[at, forms]
-    noise = rng.standard_normal(second.shape)[..., None]
-    noise = (_inverse_roots(np.asarray(fits.last, float))[at] @ noise)[..., 0]
+    noise = rng.standard_normal(second.shape)
+    for fold in np.unique(at).tolist():
+        rows = at == fold
+        noise[rows] = noise[rows] @ _in_engine_units(fits, fold, h).T
     noise *= (scale / spread)[:, None]
-    back = np.swapaxes(fits.whitening.astype(float), 1, 2)[at]
-    noise[:, h : h + k] = used * np.linalg.solve(back, noise[:, h : h + k, None])[..., 0]
-    # Whitened inputs are centred: a steeper slope turns the function about their mean.
-    noise[:, -1] -= (noise[:, h : h + k] * fits.input_mean[at]).sum(axis=1)
     second = (second + noise) * spread[:, None]
-    # Places that are filled up repeat a column, which may be a parent at its own place.
-    second[:, h : h + k] *= used
     second[:, -1] += fits.centre[at]
-    mean = ("second", "slopes", "kinks", "intercept")
-    factor = ("scale_units", "scale_slopes", "scale_kinks", "scale_intercept")
+    factor = np.asarray(fits.noise.log_scale_weights)[at, forms]
     hidden = {"first": first, "bias": bias} if h else {}
     return {
         **hidden,
-        **_named(second, mean, h),
-        **_named(np.asarray(fits.noise.log_scale_weights)[at, forms], factor, h),
+        **_named(kind, second, ("second", "slopes", "kinks", "process", "intercept"), k),
+        **_named(kind, factor, ("scale_units", "scale_slopes", "scale_kinks", "", _CONSTANT), k),
         "log_scale": np.log(scale),
         "log_degrees": np.log(SHAPES.degrees)[shape],
         "log_skew": np.log(SHAPES.skew)[shape],
     }
 
 
+def _in_engine_units(fits: Any, fold: int, h: int) -> Float[np.ndarray, "q q"]:
+    """R with R Rᵀ the covariance of the last layer, in units of the noise, in engine units."""
+    root = _inverse_root(np.asarray(fits.last[fold], float))
+    inputs = slice(h, len(root) - 1)
+    root[inputs] = np.linalg.solve(fits.whitening[fold].astype(float).T, root[inputs])
+    # Whitened inputs are centred: a steeper slope turns the function about their mean.
+    root[-1] -= fits.input_mean[fold] @ root[inputs]
+    return root
+
+
 def _named(
-    weights: Float[np.ndarray, "r q"], names: tuple[str, str, str, str], h: int
+    kind: FunctionClass, weights: Float[np.ndarray, "r q"], names: tuple[str, ...], k: int
 ) -> dict[str, np.ndarray]:
-    """Weights of units, inputs, kinks and the constant, under their names."""
-    units, slopes, kinks, constant = names
-    if h:
-        return {units: weights[:, :h], slopes: weights[:, h:-1], constant: weights[:, -1]}
-    k = (weights.shape[1] - 1) // (1 + len(KNOTS))
-    bent = weights[:, k:-1].reshape(len(weights), k, len(KNOTS))
-    return {slopes: weights[:, :k], kinks: bent, constant: weights[:, -1]}
+    """Weights of units, k inputs, kinks, random units and the constant, under their names."""
+    units, slopes, kinks, process, constant = names
+    found = {constant: weights[:, -1]}
+    if kind == FunctionClass.NETWORK:
+        h = weights.shape[1] - k - 1
+        return found | {units: weights[:, :h], slopes: weights[:, h:-1]}
+    found[slopes] = weights[:, :k]
+    if kind != FunctionClass.LINEAR:
+        end = k * (1 + len(KNOTS))
+        found[kinks] = weights[:, k:end].reshape(len(weights), k, len(KNOTS))
+        if kind == FunctionClass.GAUSSIAN_PROCESS and process:
+            found[process] = weights[:, end:-1]
+    return found
 
 
-def _inverse_roots(matrices: Float[np.ndarray, "f q q"]) -> Float[np.ndarray, "f q q"]:
+def _inverse_root(matrix: Float[np.ndarray, "q q"]) -> Float[np.ndarray, "q q"]:
     """R with R Rᵀ = A⁻¹; directions that rounding has left without curvature count as flat."""
-    size = np.sqrt(np.diagonal(matrices, axis1=1, axis2=2))
-    values, vectors = np.linalg.eigh(matrices / size[:, :, None] / size[:, None, :])
-    return vectors / np.sqrt(np.maximum(values, JITTER))[:, None, :] / size[:, :, None]
+    size = np.sqrt(np.diagonal(matrix))
+    values, vectors = np.linalg.eigh(matrix / size[:, None] / size[None, :])
+    return vectors / np.sqrt(np.maximum(values, JITTER))[None, :] / size[:, None]
 
 
 def _widened(name: str, leaf: np.ndarray, widest: int) -> np.ndarray:
     """Filled up to the size of the largest parent set."""
     if name not in _BY_PARENT:
         return leaf
-    missing = widest - leaf.shape[1]
-    return np.pad(leaf, [(0, 0), (0, missing)] + [(0, 0)] * (leaf.ndim - 2))
+    missing = (0, widest - leaf.shape[1])
+    others = [missing] if name in _SQUARE else [(0, 0)] * (leaf.ndim - 2)
+    return np.pad(leaf, [(0, 0), missing, *others])

@@ -23,6 +23,7 @@ from bayesdag.scores._neural.training import TrainingPlan
 PROGRAMS: dict[str, Callable[..., Any]] = {
     "networks": fold_networks.networks,
     "regressions": simple.regressions,
+    "fits": simple.fits,
 }
 _SIDE_BY_SIDE = 4  # programs that are compiled at a time
 _ahead: dict[Hashable, Future[Callable[..., Any]]] = {}

@@ -1,69 +1,90 @@
-"""Lines and sums of curves of a family: regressions, which cost little.
+"""Lines, sums of curves and Gaussian processes of a family: regressions, which cost little.
 
 They are linear in their parameters, so that Laplace's approximation overlooks nothing and one fit
 to all rows is their evidence: no folds are needed, and the rows are predicted by leaving out one.
 """
 
-from math import log
 from typing import NamedTuple
 
-from jaxtyping import Float
+import numpy as np
+from jaxtyping import Float, Int
 
 from bayesdag.model.array_namespace import Array, namespace
 from bayesdag.runs.trees import map_leaves
-from bayesdag.scores._neural import fold_fits, folds, function_classes, laplace, unexplained
+from bayesdag.scores._neural import (
+    fold_fits,
+    folds,
+    function_classes,
+    gaussian_process,
+    laplace,
+)
 from bayesdag.scores._neural import whitening as units
-from bayesdag.scores._neural.control_flow import choose, stack
+from bayesdag.scores._neural.control_flow import choose
 from bayesdag.scores._neural.fold_fits import FoldFits, HeldOut
 from bayesdag.scores._neural.folds import Families, Folds, Rows
 from bayesdag.scores._neural.linear_algebra import columns_first, diagonal_of, dot
-from bayesdag.scores._neural.noise_forms import NoiseForm
 
 
 class Regressions(NamedTuple):
     """What is known of families before a network is trained.
 
     Attributes:
-        log_evidence: of lines and sums of curves, as in `Scored`.
+        log_evidence: of lines, sums of curves and Gaussian processes, as in `Scored`.
         predicted: log density of the rows, each predicted from all others.
         approximate_gain: likewise, with sides of the medians of the parents.
-        unexplained: nats that random hidden units explain of what the better class leaves.
-        fit: the regressions themselves, as if of one fold; dimensions (family, fold, class).
+        unexplained: nats that a Gaussian process gains over the better of line and sum of curves:
+            where it gains none, a network does not, either.
     """
 
     log_evidence: Float[Array, "*b class form"]
     predicted: Float[Array, "*b class form"]
     approximate_gain: Float[Array, "*b d"]
     unexplained: Float[Array, "*b"]
-    fit: FoldFits
+
+
+class Fitted(NamedTuple):
+    """The regressions of one family, whose inputs are of different number."""
+
+    line: HeldOut
+    curves: HeldOut
+    process: HeldOut
 
 
 def regressions(rows_in_folds: Folds, family: Families) -> Regressions:
-    """Lines and sums of curves of one family, and what they leave."""
+    """The evidence of one family under every class, and what lines and curves leave."""
     xp, used = namespace(rows_in_folds.values), family.used
     knots = rows_in_folds.knots[family.members]
     x, y, weight = folds.all_rows(folds.rows_of(rows_in_folds, family))
-    table = columns_first(function_classes.basis(x, knots, used))
-    # Lines are fitted to the inputs alone, which costs less.
-    lines, inputs = _lines((x, y, weight), used)
-    curves = _curves((table, y, weight), knots, used)
-    fits = stack([_filled_up(lines.fit, table.shape[1]), curves.fit])
-    evidence = fits.log_marginal
-    predicted = xp.stack([dot(weight, found.log_density) for found in (lines, curves)])
+    found = _fitted((x, y, weight), knots, used)
+    evidence = xp.stack([one.fit.log_marginal for one in found])
+    predicted = xp.stack([dot(weight, one.log_density) for one in found])
     best, form = xp.unravel_index(xp.argmax(evidence), evidence.shape)
-    is_line = best == 0
-    residuals = choose(is_line, lines.residual, curves.residual) * weight[:, None]
-    plain, residual = residuals[:, NoiseForm.SYMMETRIC], residuals[:, form]
-    basis = function_classes.basis_of(is_line, table, len(used))
-    # What solves must wait for what solved before: see `linear_algebra.lower_inverse`.
-    left = unexplained.log_bayes_factor(
-        inputs + 0 * evidence[0, 0], basis, (plain, residual), weight, used
-    )
+    first, *others = (one.residual[:, form] for one in found)
+    residual = weight * choose(best == 0, first, choose(best == 1, *others))
     sides = (x > knots[:, knots.shape[1] // 2][None, :]) & (used > 0)[None, :]
     gain = fold_fits.approximate_gain(rows_in_folds.curves, residual, sides)
+    left = evidence[2].max() - evidence[:2].max()
     left = xp.where(rows_in_folds.discrete[family.node] > 0, xp.inf, left)
     left = xp.where(used.any(), left, -xp.inf)  # without parents there is nothing to learn
-    return Regressions(evidence, predicted, gain, left, map_leaves(lambda t: t[None], fits))
+    return Regressions(evidence, predicted, gain, left)
+
+
+def fits(rows_in_folds: Folds, family: Families) -> tuple[FoldFits, ...]:
+    """The regressions of one family themselves, as if of one fold, class by class."""
+    rows = folds.all_rows(folds.rows_of(rows_in_folds, family))
+    found = _fitted(rows, rows_in_folds.knots[family.members], family.used)
+    return tuple(map_leaves(lambda leaf: leaf[None], one.fit) for one in found)
+
+
+def _fitted(rows: Rows, knots: Array, used: Array) -> Fitted:
+    x, y, weight = rows
+    table = columns_first(function_classes.basis(x, knots, used))
+    # Lines are fitted to the inputs alone, which costs less.
+    line, inputs = _lines(rows, used)
+    curves, sizes = _curves((table, y, weight), knots, used)
+    # What solves must wait for what solved before: see `linear_algebra.lower_inverse`.
+    inputs = inputs + 0 * (line.fit.log_marginal[0] + curves.fit.log_marginal[0])
+    return Fitted(line, curves, _gaussian_process((table, y, weight), inputs, sizes, used))
 
 
 def _lines(rows: Rows, used: Array) -> tuple[HeldOut, Float[Array, "n k"]]:
@@ -74,12 +95,13 @@ def _lines(rows: Rows, used: Array) -> tuple[HeldOut, Float[Array, "n k"]]:
     return fold_fits.left_out(by, fit, seen.weight), seen.inputs
 
 
-def _curves(rows: Rows, knots: Array, used: Array) -> HeldOut:
+def _curves(rows: Rows, knots: Array, used: Array) -> tuple[HeldOut, Float[Array, " q"]]:
     """The sum of curves whose smoothness suits the rows best, at the price of the choice.
 
-    The choice comes before the noise is described, which costs more.
+    The choice comes before the noise is described, which costs more. The units of the basis that
+    go with it are the last result.
     """
-    (x, y, weight), k, xp = rows, len(used), namespace(used)
+    (x, _, weight), k, xp = rows, len(used), namespace(used)
     members = function_classes.members_of_basis(used)[1]
     count = xp.maximum(weight.sum(), 1.0)
     centred = x[:, :k] - (weight @ x[:, :k])[None, :] / count
@@ -88,42 +110,39 @@ def _curves(rows: Rows, knots: Array, used: Array) -> HeldOut:
     sizes = xp.stack(
         [function_classes.sizes_of_curves(spread, knots, used, amount) for amount in smoothing]
     )
-    by = units.scaling(x, y, weight, members, sizes[0])
-    seen = units.scaled(by, x, y, weight, members)
+    return _in_best_units(rows, members, sizes, function_classes.features_of_scale(k))
+
+
+def _gaussian_process(
+    rows: Rows, inputs: Float[Array, "n k"], sizes: Float[Array, " q"], used: Array
+) -> HeldOut:
+    """The Gaussian process beside a sum of curves whose size suits the rows best.
+
+    Args:
+        inputs: whitened.
+        sizes: units of the basis of the sum of curves.
+    """
+    (table, y, weight), k, xp = rows, len(used), namespace(used)
+    wide = columns_first(xp.concatenate([table, gaussian_process.units(inputs, used)], axis=1))
+    members = gaussian_process.members(function_classes.members_of_basis(used)[1], used)
+    options = xp.stack(
+        [gaussian_process.sizes(sizes, members, size) for size in gaussian_process.AMPLITUDES]
+    )
+    scale = np.append(function_classes.features_of_scale(k)[:-1], wide.shape[1])
+    return _in_best_units((wide, y, weight), members, options, scale)[0]
+
+
+def _in_best_units(
+    rows: Rows, members: Array, sizes: Float[Array, "o q"], scale: Int[np.ndarray, " c"]
+) -> tuple[HeldOut, Float[Array, " q"]]:
+    """A regression in the units of most evidence, averaged over all of them, and those units."""
+    by = units.scaling(*rows, members, sizes[0])
+    seen = units.scaled(by, *rows, members)
     factors = sizes / sizes[:1]
-    network, best = function_classes.regress_in_best_units(seen, members, factors)
+    network, best, choice = function_classes.regress_in_best_units(seen, members, factors)
     seen = seen._replace(inputs=seen.inputs / factors[best][None, :])
     by = by._replace(root=diagonal_of(sizes[best]), inverse=diagonal_of(1 / sizes[best]))
-    fit = laplace.fit(network, seen, members, function_classes.features_of_scale(k))
+    fit = laplace.fit(network, seen, members, scale)
     found = fold_fits.left_out(by, fit, seen.weight)
-    log_marginal = found.fit.log_marginal - log(len(smoothing))
-    return found._replace(fit=found.fit._replace(log_marginal=log_marginal))
-
-
-def _filled_up(fits: FoldFits, q: int) -> FoldFits:
-    """Regressions on the inputs as regressions on a basis of q members, which begins with them."""
-    xp, k = namespace(fits.input_mean), fits.input_mean.shape[-1]
-    missing = q - k
-
-    def vector(leaf: Array) -> Array:  # the constant stays last
-        gap = xp.zeros((*leaf.shape[:-1], missing), leaf.dtype)
-        return xp.concatenate([leaf[..., :k], gap, leaf[..., k:]], axis=-1)
-
-    def matrix(leaf: Array) -> Array:
-        gap = xp.zeros((*leaf.shape[:-1], missing), leaf.dtype)
-        wide = xp.concatenate([leaf[..., :k], gap, leaf[..., k:]], axis=-1)
-        unit = xp.eye(missing, wide.shape[-1], k, leaf.dtype)
-        unit = xp.broadcast_to(unit, (*leaf.shape[:-2], *unit.shape))
-        return xp.concatenate([wide[..., :k, :], unit, wide[..., k:, :]], axis=-2)
-
-    network = fits.networks
-    return fits._replace(
-        networks=network._replace(
-            first=xp.zeros((*network.first.shape[:-2], q, 0), network.first.dtype),
-            second=vector(network.second),
-        ),
-        noise=fits.noise._replace(log_scale_weights=vector(fits.noise.log_scale_weights)),
-        last=matrix(fits.last),
-        whitening=matrix(fits.whitening),
-        input_mean=vector(fits.input_mean),
-    )
+    averaged = found.fit._replace(log_marginal=found.fit.log_marginal + choice)
+    return found._replace(fit=averaged), sizes[best]

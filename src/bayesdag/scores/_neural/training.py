@@ -49,8 +49,8 @@ class TrainingPlan(NamedTuple):
         few_rows: rows that the first steps look at.
         pilot_rows: rows that the finalists look at.
         seed: of the random starts.
-        least_unexplained: nats that a regression must leave to random hidden units, or no network
-            is trained.
+        least_unexplained: nats that lines and sums of curves must leave to a Gaussian process, or
+            no network is trained.
     """
 
     width: int = 8
@@ -61,7 +61,7 @@ class TrainingPlan(NamedTuple):
     few_rows: int = 512
     pilot_rows: int = 2048
     seed: int = 0
-    least_unexplained: float = 1.0
+    least_unexplained: float = 2.0
 
 
 def pilot(
