@@ -23,9 +23,11 @@ from bayesdag.posterior.arguments import check_count
 from bayesdag.posterior.predictive_checks import refuse_other_data
 from bayesdag.random import key_of
 from bayesdag.runs import compilation_cache, durations
-from bayesdag.runs.checkpoint import Checkpoint, MemoryJournal, MonitorGroup
+from bayesdag.runs.checkpoint import Checkpoint
+from bayesdag.runs.memory_journal import MemoryJournal
 from bayesdag.runs.processes import one_blas_thread
 from bayesdag.runs.progress import progress_report
+from bayesdag.runs.recording import MonitorGroup
 from bayesdag.types import Method, Monitor, PlainData, SamplingMethod
 
 DEFAULT_METHOD = "auto"

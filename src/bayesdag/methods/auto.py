@@ -16,8 +16,8 @@ from bayesdag.methods.collapsed import Collapsed
 from bayesdag.methods.exact import Exact
 from bayesdag.posterior import Posterior
 from bayesdag.runs import durations
-from bayesdag.runs.checkpoint import recorder_of
 from bayesdag.runs.devices import on_cpu
+from bayesdag.runs.recording import recorder_of
 from bayesdag.types import ExactDependence, Key, Monitor, Recorder
 
 DEFAULT_MINUTES = 5.0  # on a CPU
