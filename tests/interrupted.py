@@ -80,7 +80,7 @@ KINDS = {
 
 def main(folder: Path, kind: str) -> None:
     make, method = KINDS[kind]
-    fitting.Checkpoint = partial(Checkpoint, every=0.0, results_every=0.0)  # pyright: ignore
+    fitting.running.Checkpoint = partial(Checkpoint, every=0.0, results_every=0.0)  # pyright: ignore
     fitted = fitting.fit(make(), method, seed=3, checkpoint=folder / "partial")
     fitted.save(folder / "result.nc")
 
