@@ -65,7 +65,7 @@ def wide_frame(num_columns: int = 60) -> pd.DataFrame:
 KINDS = {
     "neural": (curved_frame, NEURAL),
     "one noise model": (curved_frame, ONE_NOISE_MODEL),
-    "auto": (curved_frame, Auto(curved=NEURAL)),
+    "auto": (curved_frame, Auto(nonlinear=NEURAL)),
     "averaged": (curved_frame, Averaged((NEURAL, NEURAL))),
     "linear": (wide_frame, LINEAR),
     "cam": (wide_frame, CAM(num_samples=6)),

@@ -23,7 +23,7 @@ from tests.toys import toy_frame
 
 METHODS: dict[str, Method] = {
     "neural": NEURAL,
-    "auto": Auto(num_samples=30, curved=ONE_NOISE_MODEL),
+    "auto": Auto(num_samples=30, nonlinear=ONE_NOISE_MODEL),
 }
 every_method = pytest.mark.parametrize(
     "name", ["neural", pytest.param("auto", marks=pytest.mark.slow)]
