@@ -109,7 +109,7 @@ def test_rows_that_repeat_and_searches_that_end_apart_are_said_beside_a_misfit()
     provenance = {**posterior.provenance, "search": search}
     found = said(replace(posterior, provenance=provenance)).distrust
     assert "touch a variable which the model does not fit" in found
-    assert "5.0 of them say as much as one independent row" in found
+    assert "5.0 of them are worth one independent row" in found
     assert "two searches ended 90.0 nats apart" in found
     assert "fewer rows than it seems" in check.headline
 

@@ -93,7 +93,7 @@ def in_words(check: Check, total: float) -> str:
     """
     misfit = check.misfit or 0.0  # None where there were too few rows to check
     reasons = (
-        f"the rows contradict the model by {misfit:.2g} nats per row and variable" * bool(misfit),
+        f"the estimated misfit is {misfit:.2g} nats per row and variable" * bool(misfit),
         f"{check.repetition:.1f} rows are worth one independent row" * check.repeats,
     )
     why = " and ".join(filter(None, reasons))
