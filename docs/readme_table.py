@@ -1,4 +1,7 @@
-"""Writes the table of rivals in README.md from stored cells: `python docs/readme_table.py`."""
+"""Writes the tables in README.md from stored results: `python docs/readme_table.py`.
+
+That of rivals from cells; that of certainty from the page that `bayesdag bench reliability` wrote.
+"""
 
 import sys
 from collections import Counter, defaultdict
@@ -20,6 +23,10 @@ COLUMNS = (
     ("expected_cpdag_shd", "linear", "CPDAG-SHD, linear"),
 )
 BEGIN, END = "<!-- rivals: written by docs/readme_table.py -->", "<!-- end of rivals -->"
+CERTAINTY = ROOT / "experiments/results/reliability.md"
+SECTION = "## Edges with p ≥ .95 by data, figures"  # data that nothing was developed on
+FUNCTIONS = {"collapsed, neural": "learned functions", "collapsed, BGe": "linear functions"}
+SURE = ("<!-- certainty: written by docs/readme_table.py -->", "<!-- end of certainty -->")
 BASELINES = ("random_order", "sort_variance", "sort_r2")  # the empty graph stands for them
 
 
@@ -28,6 +35,27 @@ def written(text: str, cells: list[Cell]) -> str:
     before, rest = text.split(BEGIN)
     _, after = rest.split(END)
     return f"{before}{BEGIN}\n{tables(cells)}\n{END}{after}"
+
+
+def with_certainty(text: str, page: str) -> str:
+    """README with the table of certainty between its marks."""
+    before, rest = text.split(SURE[0])
+    _, after = rest.split(SURE[1])
+    return f"{before}{SURE[0]}\n{certainty(page)}\n{SURE[1]}{after}"
+
+
+def certainty(page: str) -> str:
+    """Shares of true edges among those said to be at least 95 % probable, by kind of data."""
+    section = page.split(SECTION)[1].split("\n## ")[0]
+    rows = [line.strip("| ").split(" | ") for line in section.splitlines() if line.startswith("|")]
+    shares: dict[str, dict[str, str]] = defaultdict(dict)
+    for method, data, _, share, *_ in rows[2:]:
+        if method in FUNCTIONS:
+            shares[data.replace("_", " ")][method] = share
+    head = ["data", *(f"true of those ≥ .95, {name}" for name in FUNCTIONS.values())]
+    lines = [head, ["---"] * len(head)]
+    lines += [[data, *(own.get(m, "–") for m in FUNCTIONS)] for data, own in shares.items()]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
 def tables(cells: list[Cell]) -> str:
@@ -104,9 +132,9 @@ def _mean(cells: list[Cell], measure: str) -> float:
 
 
 def main() -> None:
-    """Read the cells and write the table."""
+    """Read what is stored and write the tables."""
     path = ROOT / "README.md"
-    text = path.read_text(encoding="utf-8")
+    text = with_certainty(path.read_text(encoding="utf-8"), CERTAINTY.read_text(encoding="utf-8"))
     path.write_text(written(text, Store(CELLS).read()), encoding="utf-8")
 
 

@@ -65,7 +65,7 @@ def wide_frame(num_columns: int = 60) -> pd.DataFrame:
 KINDS = {
     "neural": (curved_frame, NEURAL),
     "one noise model": (curved_frame, ONE_NOISE_MODEL),
-    "auto": (curved_frame, Auto(curved=NEURAL)),
+    "auto": (curved_frame, Auto(nonlinear=NEURAL)),
     "averaged": (curved_frame, Averaged((NEURAL, NEURAL))),
     "linear": (wide_frame, LINEAR),
     "cam": (wide_frame, CAM(num_samples=6)),
@@ -80,7 +80,7 @@ KINDS = {
 
 def main(folder: Path, kind: str) -> None:
     make, method = KINDS[kind]
-    fitting.Checkpoint = partial(Checkpoint, every=0.0, results_every=0.0)  # pyright: ignore
+    fitting.running.Checkpoint = partial(Checkpoint, every=0.0, results_every=0.0)  # pyright: ignore
     fitted = fitting.fit(make(), method, seed=3, checkpoint=folder / "partial")
     fitted.save(folder / "result.nc")
 

@@ -6,7 +6,7 @@ import pytest
 from bayesdag import Dataset, extend, fit, fitting, list_methods, load, merge, plugins, read
 from bayesdag.errors import BayesdagWarning, InputError
 from bayesdag.runs import progress
-from bayesdag.runs.checkpoint import MonitorGroup
+from bayesdag.runs.recording import MonitorGroup
 from tests.toys import toy_frame
 
 

@@ -1,4 +1,4 @@
-"""The table of rivals in README is that of the stored cells."""
+"""The tables in README are those of what is stored."""
 
 import importlib.util
 from pathlib import Path
@@ -23,6 +23,15 @@ def page():
 def test_readme_shows_what_is_stored(page):
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     assert page.written(text, Store(page.CELLS).read()) == text, "python docs/readme_table.py"
+
+
+def test_readme_shows_the_certainty_that_was_measured(page):
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    measured = page.CERTAINTY.read_text(encoding="utf-8")
+    assert page.with_certainty(text, measured) == text, "python docs/readme_table.py"
+    shown = page.certainty(measured)
+    for data in ("feedback", "measurement error", "selection"):
+        assert f"| {data} | 0." in shown
 
 
 def test_rivals_stand_beside_our_methods(page):
@@ -61,13 +70,13 @@ def test_methods_with_several_data_sets_are_compared_on_all_of_them(page):
             for measures in [{"expected_cpdag_shd": float(seed), "cpu": 1.0}]
         ]
 
-    both = page.tables([*cells("cheap", 3), *cells("expensive", 1)])
+    both = page.tables([*cells("fast", 3), *cells("expensive", 1)])
     several, everything = both.split("All:")
-    assert "| cheap | – | 1.0 | 1.0 | 1 | 6 |" in several
+    assert "| fast | – | 1.0 | 1.0 | 1 | 6 |" in several
     assert "expensive" not in several
-    assert "| cheap | – | 0.0 | 0.0 | 1 | 2 |" in everything
+    assert "| fast | – | 0.0 | 0.0 | 1 | 2 |" in everything
     assert "| expensive | – | 0.0 | 0.0 | 1 | 2 |" in everything
-    assert "All:" not in page.tables([*cells("cheap", 1), *cells("expensive", 1)])
+    assert "All:" not in page.tables([*cells("fast", 1), *cells("expensive", 1)])
 
 
 def test_a_row_is_of_the_commit_that_measured_most_of_it(page):
@@ -84,11 +93,11 @@ def test_a_row_is_of_the_commit_that_measured_most_of_it(page):
 
 def test_methods_that_were_lost_everywhere_are_shown(page):
     setting = {"functions": "linear", "d": 10}
-    found = Cell("x", setting, "cheap", 0, measures={"expected_cpdag_shd": 1.0, "cpu": 1.0})
+    found = Cell("x", setting, "fast", 0, measures={"expected_cpdag_shd": 1.0, "cpu": 1.0})
     lost = [
         Cell("x", setting, method, seed, "out of time", error="stopped after 1800 s")
-        for method, seed in (("slow", 0), ("cheap", 1))
+        for method, seed in (("slow", 0), ("fast", 1))
     ]
     *_, last = page.tables([found, *lost]).splitlines()
     assert last == "| slow | out of time | – | – | – | 0 |"
-    assert "| cheap | – | – | 1.0 | 1 | 1 |" in page.tables([found, *lost])
+    assert "| fast | – | – | 1.0 | 1 | 1 |" in page.tables([found, *lost])

@@ -94,11 +94,11 @@ def test_nothing_acts_on_environments_or_they_are_refused(method):
     frame = toy_frame()
     frame["soil"] += 3 * (np.arange(len(frame)) % 2)
     frame["crop"] = np.where(np.arange(len(frame)) % 2, "wet", "dry")
-    told: dict[str, Any] = {"environment": "crop=dry"}
+    given: dict[str, Any] = {"environment": "crop=dry"}
     if "environments" not in method.supported_constraints:
         with pytest.raises(KnowledgeError, match="environments"):
-            fit(frame, method, **told)
+            fit(frame, method, **given)
         return
-    posterior = fit(frame, method, seed=3, **told)
+    posterior = fit(frame, method, seed=3, **given)
     assert not posterior.graphs[..., 3].any()
     assert posterior.names == ("rain", "soil", "price", "crop=wet")

@@ -27,7 +27,8 @@ from bayesdag.errors import InputError
 from bayesdag.methods.bagged import Bagged
 from bayesdag.methods.exact import Exact
 from bayesdag.runs import parallel
-from bayesdag.runs.checkpoint import MemoryJournal, MonitorGroup
+from bayesdag.runs.memory_journal import MemoryJournal
+from bayesdag.runs.recording import MonitorGroup
 from tests.toys import NETWORK_ROWS, SMALL_NETWORKS
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # of other packages, in their threads

@@ -319,7 +319,7 @@ def test_a_fit_with_environments_is_judged_by_the_graph_of_the_variables():
 
 def test_engines_that_fit_many_are_told_the_environments():
     mixture = BrokenWorld("mixture", num_variables=3, num_train=60)
-    told = [FitRunner(SHORT, with_environment=flag)._told(mixture(1)) for flag in (False, True)]
+    told = [FitRunner(SHORT, with_environment=flag)._as_given(mixture(1)) for flag in (False, True)]
     assert [data.num_contexts for data in told] == [0, 2]
 
 

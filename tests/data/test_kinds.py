@@ -194,6 +194,22 @@ def test_a_file_of_kinds_takes_text_for_text(tmp_path):
         declarations(file)
 
 
+def test_a_file_of_kinds_that_cannot_be_read_is_refused_with_what_to_do(tmp_path):
+    file = tmp_path / "kinds.yaml"
+    with pytest.raises(InputError, match="kinds.yaml' does not exist; check the name"):
+        declarations(file)
+    with pytest.raises(InputError, match="is a folder; name the file in it"):
+        declarations(tmp_path)
+    file.write_bytes("größe: count".encode("latin-1"))
+    with pytest.raises(InputError, match="is not UTF-8 text .byte 2.; save it again"):
+        declarations(file)
+    file.write_text("a: count\nb: [1, 2\n")
+    with pytest.raises(InputError, match="kinds.yaml' is not valid YAML in line 3: expected ','"):
+        declarations(file)
+    file.write_text("# nothing yet\n")
+    assert declarations(file) == {}
+
+
 WRONG = {
     "unknown kind": ({"column": "ordinall"}, "'ordinall', which is no kind .*'ordinal'"),
     "unknown column": ({"colum": "ordinal"}, "kinds names 'colum'.*did you mean 'column'"),
@@ -206,6 +222,7 @@ WRONG = {
     "binary": ({"column": "binary"}, "declared binary and holds 3 different values"),
     "no mapping": (["ordinal"], "kinds are a mapping"),
     "nonsense": ({"column": 3}, "declared 3; give a kind"),
+    "nothing": ({"column": {}}, "declared {}; give a kind"),
     "levels of numbers": ({"column": {"kind": "count", "levels": [1, 2]}}, "count with levels"),
 }
 
@@ -227,6 +244,7 @@ HOSTILE = {
     "many labels": ([f"city {i % 60}" for i in range(600)], "60 different labels.*rare ones"),
     "dates": ([f"2024-01-{1 + i % 28:02d}" for i in range(N)], "looks like a date.*--drop"),
     "units": ([f"{i % 7} %" for i in range(N)], "numbers with a unit"),
+    "money": ([f"-${1000 + i:,}.50" for i in range(N)], "numbers with a unit"),
     "other units": ([f"{i % 60} kg" for i in range(600)], "numbers with a unit or in quotes"),
     "quoted numbers": ([f'="{i % 60}"' for i in range(600)], "with a unit or in quotes, take"),
     "quarters": ([f"{2000 + i // 4}Q{1 + i % 4}" for i in range(N)], "looks like a date"),

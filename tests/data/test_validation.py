@@ -53,7 +53,9 @@ def test_a_column_that_varies_only_by_rounding_is_constant():
     wobble = np.where(np.arange(300) % 2, 0.1 + 0.2, 0.3)
     with pytest.raises(InputError, match="1 constant column .'wobble'"):
         read(toy_frame().assign(wobble=wobble))
-    with pytest.raises(InputError, match="1 constant column .'tiny'"):
+    with pytest.raises(
+        InputError, match="1 constant column .'tiny'.* but for differences of 3e-198"
+    ):
         read(toy_frame().assign(tiny=np.arange(300) * 1e-200))
 
 

@@ -368,6 +368,7 @@ def test_an_empty_file_says_nothing(tmp_path, text):
     [
         ("requird: [a -> b]", "no part called 'requird'; did you mean 'required'"),
         ("edges: [a -> b]", "The parts are: required, forbidden, tiers, roots, sinks, beliefs"),
+        ("a: [a -> b]", "no part called 'a'. The parts are: required, forbidden"),
         ("required: [a -> b]\nrequired_edges: [a -> c]", "'required' twice"),
         ("required: [a -> b]\nrequired: [a -> c]", "'required' is given twice"),
         ("beliefs:\n  a -> b: 0.2\n  a -> b: 0.3", "'a -> b' is given twice"),
@@ -384,11 +385,13 @@ def test_files_with_mistakes_are_refused_by_name(tmp_path, text, message):
 
 
 def test_a_missing_or_unreadable_file_is_refused_by_name(tmp_path):
-    with pytest.raises(KnowledgeError, match="nowhere.yaml"):
+    with pytest.raises(KnowledgeError, match="nowhere.yaml' does not exist; check the name"):
         Knowledge.read(tmp_path / "nowhere.yaml")
     (tmp_path / "binary.yaml").write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(KnowledgeError, match="binary.yaml"):
+    with pytest.raises(KnowledgeError, match="binary.yaml' is not UTF-8 .*byte 0.; save it again"):
         Knowledge.read(tmp_path / "binary.yaml")
+    with pytest.raises(KnowledgeError, match="is a folder; name the file in it"):
+        Knowledge.read(tmp_path)
 
 
 def test_other_sources_are_refused():

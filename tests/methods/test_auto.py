@@ -38,7 +38,7 @@ def test_time_decides_how_rich_functions_are_and_the_result_says_what_is_left_ou
     monkeypatch.setattr(collapsed, "on_cpu", lambda: True)
     monkeypatch.setattr(auto, "on_cpu", lambda: True)
     found = linearity(read(curved_frame()))
-    assert Auto().choose(10, found)[0] == Auto().curved
+    assert Auto().choose(10, found)[0] == Auto().nonlinear
     chosen, notes = Auto().choose(80, found)
     assert chosen == Auto().additive
     assert "because the data do not look linear" in notes[0]
@@ -46,7 +46,7 @@ def test_time_decides_how_rich_functions_are_and_the_result_says_what_is_left_ou
     assert needed is not None
     assert "left out: parents whose effects depend on one another" in notes[1]
     assert f"--minutes {needed[1]}" in notes[1]
-    assert Auto(minutes=1.01 * int(needed[1]) + 1).choose(80, found)[0] == Auto().curved
+    assert Auto(minutes=1.01 * int(needed[1]) + 1).choose(80, found)[0] == Auto().nonlinear
     chosen, notes = Auto(minutes=0.01).choose(80, found)
     assert chosen == Auto().collapsed
     assert "although the data do not look linear" in notes[0]
@@ -56,7 +56,7 @@ def test_an_accelerator_has_no_limit_but_the_number_of_variables(monkeypatch):
     monkeypatch.setattr(collapsed, "on_cpu", lambda: False)
     monkeypatch.setattr(auto, "on_cpu", lambda: False)
     found = linearity(read(curved_frame()))
-    assert Auto().choose(100, found)[0] == Auto().curved
+    assert Auto().choose(100, found)[0] == Auto().nonlinear
     chosen, notes = Auto().choose(101, found)
     assert chosen == Auto().additive
     assert "networks are trained for up to 100 variables" in notes[0]
@@ -82,7 +82,7 @@ def test_sums_of_curves_find_what_lines_do_not(curve, seed):
 
 def test_curved_data_get_learned_functions_and_the_result_says_why():
     chosen, notes = Auto().choose(4, linearity(read(curved_frame())))
-    assert chosen == Auto().curved
+    assert chosen == Auto().nonlinear
     assert chosen.score == NeuralScore()
     assert "chosen: collapsed with neural functions, because the data do not look lin" in notes[0]
     assert "corrected p-value" in notes[0]
@@ -138,11 +138,11 @@ def test_dependent_columns_do_not_hide_curves_of_others(seed):
     a = np.sin(2 * x) + 0.3 * noise
     straight = pd.DataFrame({"x": x, "a": x + noise, "b": b})
     bent = pd.DataFrame({"x": x, "a": a, "b": b})
-    for frame, curved in ((straight, False), (bent, True)):
+    for frame, nonlinear in ((straight, False), (bent, True)):
         found = linearity(read(frame.assign(s=frame["a"] + frame["b"])))
-        assert bool(found.curved) is curved
+        assert bool(found.nonlinear) is nonlinear
         product = linearity(read(frame.assign(s=frame["a"] * frame["b"])))
-        assert "s" not in product.curved
+        assert "s" not in product.nonlinear
 
 
 def test_many_variables_are_left_to_collapsed():
@@ -166,7 +166,7 @@ def test_curves_are_noticed_and_named(curve, seed):
     z = rng.normal(size=(2000, 3))
     effect = z[:, 0] * z[:, 1] if curve is None else curve(2.5 * z[:, 0])
     values = np.column_stack([z, effect + 0.3 * rng.normal(size=2000)])
-    assert linearity(read(values)).curved
+    assert linearity(read(values)).nonlinear
 
 
 def test_cells_set_by_an_experimenter_do_not_count(seed):
@@ -175,6 +175,6 @@ def test_cells_set_by_an_experimenter_do_not_count(seed):
     mask = np.zeros(values.shape, dtype=bool)
     mask[:500, 1] = True
     values[:500, 1] = values[:500, 0] ** 2
-    assert linearity(read(values)).curved
+    assert linearity(read(values)).nonlinear
     found = linearity(read(values, interventions=mask))
     assert found.p_value[1] > 0.01

@@ -148,7 +148,7 @@ from tests.methods.test_bayesdag import TINY
 from tests.toys import toy_frame
 import dataclasses
 
-bayesdag.fitting.Checkpoint = functools.partial(Checkpoint, every=0.0)
+bayesdag.fitting.running.Checkpoint = functools.partial(Checkpoint, every=0.0)
 folder = pathlib.Path(sys.argv[1])
 
 class Began:

@@ -67,13 +67,13 @@ def test_what_environments_change_is_no_edge_between_variables():
     frame = pd.DataFrame(shifted, columns=["a", "b", "c"]).assign(where=label)
     frame["c"] += frame["a"]
     pooled = fit(frame.drop(columns="where"), "bootstrap_ges", num_samples=10)
-    told = fit(frame, "bootstrap_ges", environment="where", num_samples=10)
+    posterior = fit(frame, "bootstrap_ges", environment="where", num_samples=10)
     linked = pooled.edge_matrix() + pooled.edge_matrix().T
     assert linked[0, 1] > 0.9
-    edge = told.edge_matrix()
+    edge = posterior.edge_matrix()
     assert edge[0, 1] + edge[1, 0] < 0.3
     assert edge[0, 2] + edge[2, 0] > 0.9
-    targets = told.environment_targets().set_index("target")["probability"].to_dict()
+    targets = posterior.environment_targets().set_index("target")["probability"].to_dict()
     assert targets["a"] + targets["c"] > 0.9
     assert targets["b"] > 0.9
-    assert not told.graphs[..., 3].any()
+    assert not posterior.graphs[..., 3].any()

@@ -307,6 +307,6 @@ def test_evidence_counts_less_where_the_rows_contradict_the_model():
     adjacent = [p.edge_matrix()[0, 1] + p.edge_matrix()[1, 0] for p in (plain, careful)]
     assert adjacent[1] < adjacent[0]
     assert careful.provenance["temperature"] > 1.5
-    assert "they contradict the model by" in careful.provenance["notes"][0]
+    assert "the estimated misfit is" in careful.provenance["notes"][0]
     straight = np.column_stack([a, a + 0.3 * rng.normal(size=400), other])
     np.testing.assert_array_equal(drawn(straight, False).graphs, drawn(straight, True).graphs)

@@ -141,17 +141,17 @@ def test_knowledge_that_leaves_no_column_to_be_computed_is_refused():
 
 def test_the_result_says_what_determines_what_and_keeps_saying_it(tmp_path):
     posterior = fit(table()[0], METHODS["collapsed"])
-    told = posterior.provenance
-    assert told["dependences"] == [{"columns": ["a", "b", "s"], "relations": ["s = a + b"]}]
-    assert [member["name"] for member in told["members"]] == [
+    provenance = posterior.provenance
+    assert provenance["dependences"] == [{"columns": ["a", "b", "s"], "relations": ["s = a + b"]}]
+    assert [member["name"] for member in provenance["members"]] == [
         "if a is computed from b and s",
         "if b is computed from a and s",
         "if s is computed from a and b",
     ]
-    assert "a, b and s determine one another (s = a + b)" in told["notes"][0]
-    assert "average over 3 equally probable cases" in told["notes"][0]
+    assert "a, b and s determine one another (s = a + b)" in provenance["notes"][0]
+    assert "average over 3 equally probable cases" in provenance["notes"][0]
     posterior.save(tmp_path / "sum.nc")
-    assert bayesdag.load(tmp_path / "sum.nc").provenance["notes"] == told["notes"]
+    assert bayesdag.load(tmp_path / "sum.nc").provenance["notes"] == provenance["notes"]
 
 
 def test_chains_are_compared_within_a_case_not_between_cases():
@@ -191,5 +191,5 @@ def test_a_fit_warns_once():
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         fit(read(table()[0]), METHODS["exact"])
-    told = [w for w in caught if issubclass(w.category, BayesdagWarning)]
-    assert sum("determine one another" in str(w.message) for w in told) == 1
+    warned = [w for w in caught if issubclass(w.category, BayesdagWarning)]
+    assert sum("determine one another" in str(w.message) for w in warned) == 1

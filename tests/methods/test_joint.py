@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bayesdag import extend, fit, fitting
+from bayesdag import extend, fit
 from bayesdag.data import Dataset
+from bayesdag.fitting import running
 from bayesdag.graphs import all_dags, num_linear_extensions
 from bayesdag.knowledge import Knowledge
 from bayesdag.methods.joint import Joint
@@ -296,7 +297,7 @@ class Watch:
 
 @pytest.mark.slow
 def test_a_run_stopped_halfway_goes_on_to_the_same_bytes(tmp_path, monkeypatch):
-    monkeypatch.setattr(fitting, "Checkpoint", partial(Checkpoint, every=0.0))
+    monkeypatch.setattr(running, "Checkpoint", partial(Checkpoint, every=0.0))
     settings = {"seed": 1, "checkpoint": tmp_path / "partial"}
     with pytest.raises(StoppedError):
         fit(toy_frame(), TINY, monitor=Watch(2), **settings)

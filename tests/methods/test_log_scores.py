@@ -1,4 +1,4 @@
-"""Where the truth is known: is its score put beside what a run has found?"""
+"""The score of the true graph stands beside what a run has found."""
 
 import numpy as np
 import pytest

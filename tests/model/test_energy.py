@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from bayesdag.model.energy import Batch, Energy, spread
+from bayesdag.model.energy import Batch, Energy, variance_of_sum
 from bayesdag.model.mechanisms.linear import Linear
 from bayesdag.model.noises.gaussian import Gaussian
 from bayesdag.model.priors.erdos_renyi import ErdosRenyi
@@ -72,7 +72,7 @@ def test_cells_that_were_set_do_not_count(params, graph, key):
 
 
 def test_the_measured_noise_is_the_variance_over_batches(params, graph, key):
-    """Means over many batches of the estimate against the spread of the gradients themselves."""
+    """Means over many batches of the estimate against the variance of the gradients."""
     x = jax.random.normal(key, (2000, 3))
 
     def one(key):
@@ -82,13 +82,13 @@ def test_the_measured_noise_is_the_variance_over_batches(params, graph, key):
         return found.params["noise"]["log_scale"], found.variance["noise"]["log_scale"]
 
     grads, estimates = jax.lax.map(one, jax.random.split(key, 600))
-    # The spread of 600 gradients has a relative error of 6 %, heavy tails a little more.
+    # The variance of 600 gradients has a relative error of 6 %, heavy tails a little more.
     np.testing.assert_allclose(estimates.mean(axis=0), grads.var(axis=0), rtol=0.35)
 
 
 def test_the_variance_of_a_sum_is_that_of_its_terms():
     terms = np.array([1.0, 2.0, 4.0, 7.0])
-    found = spread(jnp.asarray(terms.sum()), jnp.asarray((terms**2).sum()), 4)
+    found = variance_of_sum(jnp.asarray(terms.sum()), jnp.asarray((terms**2).sum()), 4)
     assert float(found) == pytest.approx(4 * terms.var(ddof=1), rel=1e-5)
 
 

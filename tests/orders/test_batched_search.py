@@ -16,7 +16,7 @@ from bayesdag.orders.batched_parent_search import BatchedParentSearch
 from bayesdag.orders.local_scores import BatchedScores, LocalScores
 from bayesdag.orders.parent_search import ParentTrees
 from bayesdag.orders.strategies import CheapSearch, ExpensiveSearch, strategy_for
-from bayesdag.runs.checkpoint import recorder_of
+from bayesdag.runs.recording import recorder_of
 from bayesdag.scores.bge import BGe
 from bayesdag.types import ExpensiveScore
 

@@ -15,7 +15,7 @@ from bayesdag.orders.prior import Components
 from bayesdag.orders.run_report import Disagreement
 from bayesdag.orders.search import Found
 from bayesdag.orders.strategies import ExpensiveSearch
-from bayesdag.runs.checkpoint import recorder_of
+from bayesdag.runs.recording import recorder_of
 from tests.orders.test_batched_search import Trained
 
 SILENT = recorder_of(None)

@@ -13,7 +13,7 @@ from bayesdag.orders.parent_search import ParentTrees
 from bayesdag.orders.prior import Components
 from bayesdag.orders.search import Found
 from bayesdag.orders.strategies import CheapSearch
-from bayesdag.runs.checkpoint import recorder_of
+from bayesdag.runs.recording import recorder_of
 from bayesdag.scores.bge import BGe
 from bayesdag.scores.linear_gaussian import LinearGaussian
 from tests.orders.test_score_tables import local_scores, set_score

@@ -28,7 +28,8 @@ def test_a_contradiction_is_said_in_nats_with_what_was_found():
     words = in_words(CHECK, "a", {"linear": 1.0, "of normal scores": 0.4})
     assert "its function, a line, and on noise that adds to its values (0.60) or normal" in words
     assert words.endswith(
-        "the rows contradict that by 0.2 nats each (noise of another shape; residuals depend on b)"
+        "the rows contradict that by 0.2 nats per row "
+        "(noise of another shape; residuals depend on b)"
     )
 
 

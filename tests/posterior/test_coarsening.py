@@ -41,10 +41,10 @@ def test_rows_that_repeat_one_another_lower_the_power_by_as_much():
 
 
 def test_words_say_why():
-    assert "contradict the model" in coarsening.in_words(checked(0.05), 0.4)
+    assert "the estimated misfit is" in coarsening.in_words(checked(0.05), 0.4)
     assert "worth one independent row" in coarsening.in_words(checked(0.0, 3.0), 0.3)
     few = Check((), linear=True, fixed_spread=True, gaussian=True, repetition=3.0)
-    assert "contradict" not in coarsening.in_words(few, 0.3)
+    assert "misfit" not in coarsening.in_words(few, 0.3)
 
 
 @pytest.mark.parametrize("method", ["auto", "collapsed"])

@@ -89,7 +89,7 @@ def test_a_fit_says_when_rows_repeat_and_not_when_the_table_is_sorted():
     rows[:, 1] += rows[:, 0]
     check = fit(read(rows), "exact").check(read(rows))
     assert check.repeats
-    assert any("say as much as one independent row" in words for words in check.warnings)
+    assert any("are worth one independent row" in words for words in check.warnings)
     assert not check.passed
     shuffled = np.random.default_rng(1).permutation(rows)
     by_cause = shuffled[np.argsort(shuffled[:, 0])]

@@ -15,8 +15,8 @@ CHAIN = np.array([[0, 1, 0], [0, 0, 1], [0, 0, 0]], dtype=np.int8)
 def posterior_of(*graphs: np.ndarray, check: Check | None = None, num: int = 40):
     data = table(np.random.default_rng(0), 60, 3)
     draws = np.stack([graphs[k % len(graphs)] for k in range(num)])[None]
-    told = {"independent": True} | ({} if check is None else {"check": check.summary()})
-    return linear(draws, data, provenance=told)
+    provenance = {"independent": True} | ({} if check is None else {"check": check.summary()})
+    return linear(draws, data, provenance=provenance)
 
 
 def checked(*, misfit: str = "") -> Check:
@@ -79,9 +79,9 @@ def test_sure_directions_that_no_independence_compels_are_named():
 def test_directions_that_were_said_are_not_free():
     posterior = posterior_of(CHAIN, check=checked())
     knowledge = {"tiers": [["a"], ["b"], ["c"]]}
-    told = replace(posterior, provenance={**posterior.provenance, "knowledge": knowledge})
+    informed = replace(posterior, provenance={**posterior.provenance, "knowledge": knowledge})
     assert "no independence compels" in said(posterior).distrust
-    assert "no independence compels" not in said(told).distrust
+    assert "no independence compels" not in said(informed).distrust
 
 
 def test_links_of_unknown_direction_and_unknown_links_are_open():
@@ -109,7 +109,7 @@ def test_rows_that_repeat_and_searches_that_end_apart_are_said_beside_a_misfit()
     provenance = {**posterior.provenance, "search": search}
     found = said(replace(posterior, provenance=provenance)).distrust
     assert "touch a variable which the model does not fit" in found
-    assert "5.0 of them say as much as one independent row" in found
+    assert "5.0 of them are worth one independent row" in found
     assert "two searches ended 90.0 nats apart" in found
     assert "fewer rows than it seems" in check.headline
 

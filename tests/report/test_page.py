@@ -142,12 +142,12 @@ def test_environments_are_told_apart_from_variables():
 
 def test_names_titles_and_values_are_escaped(posterior):
     facts = dict(zip(HOSTILE, posterior.summary["columns"].values(), strict=True))
-    told = {k: v for k, v in posterior.provenance.items() if k != "check"}
+    unchecked = {k: v for k, v in posterior.provenance.items() if k != "check"}
     hostile = replace(
         posterior,
         names=HOSTILE,
         summary=posterior.summary | {"columns": facts},
-        provenance=told | {"notes": ["<b>note</b>"], "model": "<i>m</i>"},
+        provenance=unchecked | {"notes": ["<b>note</b>"], "model": "<i>m</i>"},
     )
     text = render(hostile, title="<img src=x>", result="<u>r.nc")
     tags = [tag for tag, _ in Elements(text).tags]

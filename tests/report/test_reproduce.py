@@ -17,8 +17,8 @@ from tests.posteriors import random_linear
 
 
 def result_of(method, **more):
-    told = {"method": plugins.configuration(method), "seed": 7, "knowledge": {}, **more}
-    return replace(random_linear(0, d=3), provenance=told)
+    provenance = {"method": plugins.configuration(method), "seed": 7, "knowledge": {}, **more}
+    return replace(random_linear(0, d=3), provenance=provenance)
 
 
 def rebuilt(command: str):

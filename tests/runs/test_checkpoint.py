@@ -9,14 +9,11 @@ import pytest
 
 from bayesdag.errors import FileFormatError, WriteError
 from bayesdag.runs import checkpoint, journal
-from bayesdag.runs.checkpoint import (
-    Checkpoint,
-    MemoryJournal,
-    MonitorGroup,
-    fingerprint,
-    recorder_of,
-)
+from bayesdag.runs.checkpoint import Checkpoint
+from bayesdag.runs.memory_journal import MemoryJournal
+from bayesdag.runs.packing import fingerprint
 from bayesdag.runs.progress import ProgressReport
+from bayesdag.runs.recording import MonitorGroup, recorder_of
 from bayesdag.types import Monitor, Recorder
 
 SETTINGS = {"seed": 1, "method": "m"}

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from bayesdag import extend, fit, fitting, load
+from bayesdag import extend, fit, load
 from bayesdag.cli import app
+from bayesdag.fitting import running
 from bayesdag.methods.auto import Auto
 from bayesdag.posterior import Posterior, storage
 from bayesdag.posterior.documents import document_of
@@ -22,7 +23,7 @@ from tests.toys import toy_frame
 
 METHODS: dict[str, Method] = {
     "neural": NEURAL,
-    "auto": Auto(num_samples=30, curved=ONE_NOISE_MODEL),
+    "auto": Auto(num_samples=30, nonlinear=ONE_NOISE_MODEL),
 }
 every_method = pytest.mark.parametrize(
     "name", ["neural", pytest.param("auto", marks=pytest.mark.slow)]
@@ -65,7 +66,7 @@ class Batches(list):
         self.patch.setattr(crossfit, "networks", lambda *a: self.append(1) or train(*a))
         # Everything is kept at once, so that a kill at any moment finds something to resume from.
         everything = partial(Checkpoint, every=0.0, results_every=0.0)
-        self.patch.setattr(fitting, "Checkpoint", everything)
+        self.patch.setattr(running, "Checkpoint", everything)
         return self
 
     def __exit__(self, *_):

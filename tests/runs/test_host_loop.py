@@ -7,8 +7,10 @@ import pytest
 
 from bayesdag.errors import DivergenceError
 from bayesdag.runs import host_loop
-from bayesdag.runs.checkpoint import Checkpoint, MemoryJournal, MonitorGroup
+from bayesdag.runs.checkpoint import Checkpoint
 from bayesdag.runs.loop import Schedule
+from bayesdag.runs.memory_journal import MemoryJournal
+from bayesdag.runs.recording import MonitorGroup
 
 SCHEDULE = Schedule(num_warmup=5, num_samples=4, thinning=3)
 

@@ -14,7 +14,8 @@ import pytest
 
 from bayesdag.errors import DivergenceError
 from bayesdag.runs import loop
-from bayesdag.runs.checkpoint import Checkpoint, MonitorGroup
+from bayesdag.runs.checkpoint import Checkpoint
+from bayesdag.runs.recording import MonitorGroup
 
 SCHEDULE = loop.Schedule(num_warmup=5, num_samples=4, thinning=3)
 TRACES: list[int] = []
@@ -127,7 +128,8 @@ def test_the_last_checkpoint_is_from_before_the_break(key, tmp_path):
 LONG_WALK = """
 import sys, time, pathlib, numpy, jax, jax.numpy as jnp
 from bayesdag.runs import loop
-from bayesdag.runs.checkpoint import Checkpoint, MonitorGroup
+from bayesdag.runs.checkpoint import Checkpoint
+from bayesdag.runs.recording import MonitorGroup
 from tests.runs.test_loop import Walk
 
 class Slow:

@@ -19,9 +19,9 @@ from bayesdag.scores._mixed import (
     features,
     gaussian,
     intervals,
+    modes,
     newton,
     parameter_draws,
-    regressions,
 )
 from bayesdag.scores._mixed.contingency import configurations
 from bayesdag.scores._mixed.features import MixedClass, Scale
@@ -30,7 +30,7 @@ from bayesdag.scores._mixed.likelihoods import (
     NegativeBinomial,
     OrderedLogistic,
 )
-from bayesdag.scores._mixed.regressions import CONSTANT_SCALE, WEIGHT_SCALES
+from bayesdag.scores._mixed.modes import CONSTANT_SCALE, WEIGHT_SCALES
 from bayesdag.scores.bdeu import BDeu
 from bayesdag.scores.bge import BGe
 from bayesdag.scores.mixed import MixedScore
@@ -569,8 +569,8 @@ def test_rows_that_come_again_and_a_start_from_few_rows_change_no_evidence(monke
         return [ill, visiting, models.log_evidence(0, parents[:1])]
 
     fast = evidence()
-    monkeypatch.setattr(regressions, "LEAST_ROWS_TO_MERGE", 10**9)
-    monkeypatch.setattr(regressions, "_ROWS_TO_START", 10**9)
+    monkeypatch.setattr(modes, "LEAST_ROWS_TO_MERGE", 10**9)
+    monkeypatch.setattr(modes, "_ROWS_TO_START", 10**9)
     monkeypatch.setattr(newton, "_TOLERANCE", 1e-12)
     for found, exact in zip(fast, evidence(), strict=True):
         np.testing.assert_allclose(found, exact, atol=0.02)

@@ -1,4 +1,4 @@
-"""How far is a method's posterior from the exact one, and is a posterior calibrated?
+"""Distances of a method's posterior from the exact one, and calibration of posteriors.
 
 A method is judged under its own score, prior and reading of the prior, never another's. Every
 distance comes with its floor: what independent exact draws of the same number would show.

@@ -1,4 +1,4 @@
-"""Is the collapsed engine as exact as it claims, with many draws and on larger problems?"""
+"""The collapsed engine beside exact posteriors, with many draws and on larger problems."""
 
 import dataclasses
 

@@ -14,7 +14,7 @@ from bayesdag.data import Dataset
 from bayesdag.errors import InputError
 from bayesdag.knowledge import Constraints
 from bayesdag.random import fold_in, generator
-from bayesdag.runs.checkpoint import fingerprint
+from bayesdag.runs.packing import fingerprint
 from bayesdag.types import Key, Recorder
 
 Arrays = Mapping[str, np.ndarray]

@@ -122,12 +122,12 @@ class FitRunner:
         if not isinstance(method, Engine):
             raise InputError(f"{type(method).__name__} fits one data set at a time")
         compilation_cache.enable()
-        datasets = [self._told(source) for source in sources]
+        datasets = [self._as_given(source) for source in sources]
         keys = jnp.stack([jax.random.key(trial.seed) for trial in trials])
         free = Constraints.free(datasets[0].names, datasets[0].contexts)
         return method.given(free).fit_many(keys, datasets, free, self._watch(sources, clock))
 
-    def _told(self, source: Benchmark) -> Dataset:
+    def _as_given(self, source: Benchmark) -> Dataset:
         """The rows, and where they come from if the method is to know it."""
         if not self.with_environment or source.environment is None:
             return source.train

@@ -53,7 +53,8 @@ def inspect(
 
 
 def _show(found: "Inspection") -> None:
-    say(f"{found.num_rows} rows, {len(found.columns)} columns")
+    num = len(found.columns)
+    say(f"{found.num_rows} row{'s' * (found.num_rows != 1)}, {num} column{'s' * (num != 1)}")
     rows = [
         (
             column.name,

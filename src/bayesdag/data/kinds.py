@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Shaped
 
 from bayesdag.errors import InputError, did_you_mean
+from bayesdag.text import why_unreadable
 
 KINDS = ("continuous", "count", "ordinal", "binary", "categorical")
 # What of a YAML file is not text: YAML itself takes `no` for false and 010 for eight.
@@ -151,7 +152,7 @@ def _declaration(name: str, said: object) -> Declaration:
         found = Declaration(said)
     elif isinstance(said, list | tuple):
         found = Declaration(None, tuple(map(label_of, said)))
-    elif isinstance(said, Mapping) and set(said) <= {"kind", "levels", "reason"}:
+    elif isinstance(said, Mapping) and said and set(said) <= {"kind", "levels", "reason"}:
         found = _listed(said)
     else:
         raise InputError(
@@ -202,12 +203,15 @@ def _read_yaml(path: Path) -> object:
             f"tag:yaml.org,2002:{kind}", re.compile(f"(?:{pattern})$"), None
         )
     try:
-        return yaml.load(path.read_text(encoding="utf-8-sig"), Loader)
-    except FileNotFoundError:
-        raise InputError(f"there is no file {str(path)!r} of kinds; check the name") from None
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        reason = str(error).splitlines()[0]
-        raise InputError(f"{str(path)!r} is no readable YAML file of kinds ({reason})") from error
+        content = yaml.load(path.read_text(encoding="utf-8-sig"), Loader)
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"the file of kinds {str(path)!r} {why_unreadable(error)}") from error
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        where = "" if mark is None else f" in line {mark.line + 1}"
+        reason = getattr(error, "problem", None) or str(error).splitlines()[0]
+        raise InputError(f"{str(path)!r} is not valid YAML{where}: {reason}") from error
+    return {} if content is None else content
 
 
 def label_of(value: object) -> str:

@@ -39,8 +39,8 @@ class Linearity(NamedTuple):
     names: tuple[str, ...]
 
     @property
-    def curved(self) -> list[str]:
-        """Variables that are not linear in the others, most curved first."""
+    def nonlinear(self) -> list[str]:
+        """Variables that are not linear in the others, most nonlinear first."""
         found = np.flatnonzero((self.p_value < LEVEL) & (self.gain > LEAST_GAIN))
         return [self.names[i] for i in found[np.argsort(-self.gain[found], kind="stable")]]
 
@@ -61,14 +61,14 @@ class Linearity(NamedTuple):
 
     def describe(self) -> str:
         """The verdict in words, with the figure that decided."""
-        curved = self.curved
-        if not curved:
+        nonlinear = self.nonlinear
+        if not nonlinear:
             return f"the data look linear: {self._negligible()}"
-        worst = self.names.index(curved[0])
-        more = f" and {len(curved) - 1} more" if len(curved) > 1 else ""
+        worst = self.names.index(nonlinear[0])
+        more = f" and {len(nonlinear) - 1} more" if len(nonlinear) > 1 else ""
         return (
             f"the data do not look linear: curves of other variables explain "
-            f"{self.gain[worst]:.0%} of what linear regression leaves of {curved[0]}"
+            f"{self.gain[worst]:.0%} of what linear regression leaves of {nonlinear[0]}"
             f"{more} (corrected p-value {self.p_value[worst]:.2g})"
         )
 

@@ -35,7 +35,7 @@ _WAYS_OUT = (
         "the commas look like decimal points: pass decimal=',' (--decimal ,)",
     ),
     (
-        r"[$€£¥]\s*[+-]?\d+([.,]\d+)?|[+-]?\d+([.,]\d+)?\s*[%$€£¥]",
+        r"[+-]?[$€£¥]\s*[+-]?\d+([.,]\d+)*|[+-]?\d+([.,]\d+)*\s*[%$€£¥]",
         "these look like numbers with a unit: take the unit out, or declare the levels in order",
     ),
     (

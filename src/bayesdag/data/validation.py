@@ -163,7 +163,12 @@ def _refuse_constants(values: np.ndarray, names: Names) -> None:
     rounding = 8 * _EPSILON * np.maximum(np.abs(low), np.abs(high))
     constant = np.flatnonzero(high - low <= np.maximum(rounding, 1 / _LARGEST)).tolist()
     if constant:
-        found = [f"{names[j]!r} is always {values[0, j]:g}" for j in constant]
+        spread = [high[j] - low[j] for j in constant]
+        found = [
+            f"{names[j]!r} is always {values[0, j]:g}"
+            + f", but for differences of {width:.2g}, too small to compute with" * bool(width)
+            for j, width in zip(constant, spread, strict=True)
+        ]
         raise InputError(
             f"the data have {_plural(len(constant), 'constant column')} ({_some(found)}); a "
             "constant cannot be a cause or an effect: drop it"

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from bayesdag.errors import KnowledgeError, did_you_mean
+from bayesdag.text import why_unreadable
 
 PARTS = ("required", "forbidden", "tiers", "roots", "sinks", "beliefs", "assumed_roots")
 ALIASES = {"required_edges": "required", "forbidden_edges": "forbidden", "temporal_order": "tiers"}
@@ -53,8 +54,9 @@ def _parts(source: Mapping[object, object]) -> dict[str, object]:
         part = ALIASES.get(str(key), str(key))
         if part not in PARTS:
             hint = did_you_mean(key, [*PARTS, *ALIASES])
+            near = f"; {hint}" if hint.endswith("?") else "."  # else it lists the parts, too
             raise KnowledgeError(
-                f"knowledge has no part called {key!r}; {hint} The parts are: {', '.join(PARTS)}"
+                f"knowledge has no part called {key!r}{near} The parts are: {', '.join(PARTS)}"
             )
         if part in found:
             raise KnowledgeError(f"knowledge gives {part!r} twice (as {key!r} too); keep one")
@@ -76,7 +78,7 @@ def _from_file(path: Path) -> dict[str, object]:
     try:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
-        raise KnowledgeError(f"cannot read the knowledge file {str(path)!r}: {error}") from error
+        raise KnowledgeError(f"the knowledge file {str(path)!r} {why_unreadable(error)}") from error
     try:
         return _from_tetrad(text) if text.lstrip().startswith("/knowledge") else _from_yaml(text)
     except KnowledgeError as error:

@@ -24,7 +24,7 @@ from bayesdag.knowledge import Constraints
 from bayesdag.methods._mixture import sharing_time
 from bayesdag.posterior import Posterior, diagnostics, merge
 from bayesdag.random import split
-from bayesdag.runs.checkpoint import recorder_of
+from bayesdag.runs.recording import recorder_of
 from bayesdag.types import ExactDependence, Key, Method, Monitor, PlainData
 
 _KINDS = frozenset({"required", "forbidden"})

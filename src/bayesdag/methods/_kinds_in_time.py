@@ -13,7 +13,7 @@ import numpy as np
 from bayesdag.data import Dataset
 from bayesdag.data.kinds import Kind
 from bayesdag.methods.collapsed import Collapsed
-from bayesdag.scores._mixed.regressions import (
+from bayesdag.scores._mixed.modes import (
     DISPERSIONS,
     LEAST_ROWS_TO_MERGE,
     MOST_DIFFERENT,

@@ -14,9 +14,10 @@ from bayesdag.errors import InputError
 from bayesdag.knowledge import Constraints
 from bayesdag.posterior import Posterior, diagnostics, merge
 from bayesdag.runs import parallel
-from bayesdag.runs.checkpoint import MemoryJournal, MonitorGroup, recorder_of
 from bayesdag.runs.journal import Arrays
+from bayesdag.runs.memory_journal import MemoryJournal
 from bayesdag.runs.parallel import Workers
+from bayesdag.runs.recording import MonitorGroup, recorder_of
 from bayesdag.types import (
     ExactDependence,
     Key,

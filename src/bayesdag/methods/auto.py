@@ -16,8 +16,8 @@ from bayesdag.methods.collapsed import Collapsed
 from bayesdag.methods.exact import Exact
 from bayesdag.posterior import Posterior
 from bayesdag.runs import durations
-from bayesdag.runs.checkpoint import recorder_of
 from bayesdag.runs.devices import on_cpu
+from bayesdag.runs.recording import recorder_of
 from bayesdag.types import ExactDependence, Key, Monitor, Recorder
 
 DEFAULT_MINUTES = 5.0  # on a CPU
@@ -26,7 +26,7 @@ TYPICAL_ROWS = 1000
 
 @dataclass(frozen=True)
 class Auto:
-    """Exact or collapsed, by the number of variables; learned functions where data are curved.
+    """Exact or collapsed, by the number of variables; learned functions where data are nonlinear.
 
     The result names the method that was chosen and the check that decided.
 
@@ -39,12 +39,12 @@ class Auto:
             limit on an accelerator, which computes scores of measurements alone.
         num_fits: fits that share the minutes: one for each completion of a table with gaps, and for
             each case of what is computed from what.
-        max_curved_on_gpu: variables up to which an accelerator trains networks.
+        max_nonlinear_on_gpu: variables up to which an accelerator trains networks.
         num_samples: draws per chain of the method that is chosen; None: its own number.
         exact: the method for few variables and linear data.
         collapsed: the method for many variables and linear data.
-        curved: the method for data that do not look linear.
-        additive: the method for data that do not look linear, where `curved` takes too long.
+        nonlinear: the method for data that do not look linear.
+        additive: the method for data that do not look linear, where `nonlinear` takes too long.
     """
 
     supported_constraints = Exact.supported_constraints & Collapsed.supported_constraints
@@ -55,11 +55,11 @@ class Auto:
     max_exact: int = 10
     minutes: float | None = None
     num_fits: int = 1
-    max_curved_on_gpu: int = 100
+    max_nonlinear_on_gpu: int = 100
     num_samples: int | None = None
     exact: Exact = Exact(coarsened=True)
     collapsed: Collapsed = Collapsed()
-    curved: Collapsed = Collapsed.PRESETS["neural"]
+    nonlinear: Collapsed = Collapsed.PRESETS["neural"]
     additive: Collapsed = Collapsed.PRESETS["additive"]
 
     def __post_init__(self) -> None:
@@ -117,8 +117,8 @@ class Auto:
         self, d: int, found: Linearity, num_rows: int = TYPICAL_ROWS
     ) -> tuple[Exact | Collapsed, list[str]]:
         """A method for d variables, and why it was chosen, in words."""
-        if found.curved:
-            return self._choose_curved(d, found, num_rows)
+        if found.nonlinear:
+            return self._choose_nonlinear(d, found, num_rows)
         few = (
             f"{d} variables are {'few' if d <= self.max_exact else 'too many to add up all graphs'}"
         )
@@ -126,19 +126,19 @@ class Auto:
             return self.exact, [f"chosen: exact, because {few} and {found.describe()}"]
         return self.collapsed, [f"chosen: collapsed, because {few}; {found.describe()}"]
 
-    def _choose_curved(
+    def _choose_nonlinear(
         self, d: int, found: Linearity, num_rows: int
     ) -> tuple[Collapsed, list[str]]:
         """The richest functions that fit the time, and what is left out."""
-        functions = type(self.curved.score).__module__.rpartition(".")[2]
-        needed = self._minutes_of(self.curved, d, num_rows) * self.num_fits
+        functions = type(self.nonlinear.score).__module__.rpartition(".")[2]
+        needed = self._minutes_of(self.nonlinear, d, num_rows) * self.num_fits
         most = self._most_minutes()
-        if needed <= most and (on_cpu() or d <= self.max_curved_on_gpu):
+        if needed <= most and (on_cpu() or d <= self.max_nonlinear_on_gpu):
             why = f"chosen: collapsed with {functions} functions, because {found.describe()}"
-            return self.curved, [why]
+            return self.nonlinear, [why]
         late = f"networks would take about {ceil(needed)} minutes (allowed: {most:.3g})"
-        if not on_cpu() and d > self.max_curved_on_gpu:
-            late = f"networks are trained for up to {self.max_curved_on_gpu} variables"
+        if not on_cpu() and d > self.max_nonlinear_on_gpu:
+            late = f"networks are trained for up to {self.max_nonlinear_on_gpu} variables"
         longer = (
             f"to learn them: --minutes {ceil(needed)}, or method 'collapsed' with preset "
             f"'{functions}'"
@@ -153,7 +153,7 @@ class Auto:
         return self.collapsed, [
             f"chosen: collapsed with linear functions, although {found.describe()}: {late}",
             "directions and effects may be wrong where curves matter, and missing edges may be "
-            f"curved ones; {longer}",
+            f"nonlinear ones; {longer}",
         ]
 
     def _most_minutes(self) -> float:
@@ -185,7 +185,9 @@ _QUICK = Collapsed.PRESETS["quick"]
 Auto.PRESETS = {
     "quick": Auto(
         collapsed=_QUICK,
-        curved=dataclasses.replace(_QUICK, score=Collapsed.PRESETS["neural"].score, max_rounds=1),
+        nonlinear=dataclasses.replace(
+            _QUICK, score=Collapsed.PRESETS["neural"].score, max_rounds=1
+        ),
         additive=dataclasses.replace(_QUICK, score=Collapsed.PRESETS["additive"].score),
     )
 }

@@ -18,7 +18,7 @@ import jax.numpy as jnp
 import optax
 
 from bayesdag.data import Dataset
-from bayesdag.model.energy import Batch, Energy, Gradient, spread
+from bayesdag.model.energy import Batch, Energy, Gradient, variance_of_sum
 from bayesdag.posterior import Posterior
 from bayesdag.runs.loop import RunState
 from bayesdag.sgmcmc import annealing, chains, graph_draws, joint_draws, presets
@@ -217,7 +217,9 @@ class BayesDAG(Engine):
         if batch.is_noisy:
             each = jax.vmap(pull, in_axes=1)(slope.graph)
             num = each.shape[0]
-            variance = spread(each.sum(axis=0), (each**2).sum(axis=0), num) * batch.sampling
+            variance = (
+                variance_of_sum(each.sum(axis=0), (each**2).sum(axis=0), num) * batch.sampling
+            )
         moved = self._sample(self._potential_sampler, key, state.potentials, grad, variance)
         return state._replace(potentials=moved, carry=draw.carry)
 

@@ -25,7 +25,7 @@ from bayesdag.model.scm import SCM
 from bayesdag.posterior import Posterior, from_draws
 from bayesdag.random import jax_key
 from bayesdag.runs import loop
-from bayesdag.runs.checkpoint import recorder_of
+from bayesdag.runs.recording import recorder_of
 from bayesdag.sgmcmc.relaxations.sinkhorn import Sinkhorn
 from bayesdag.types import Array, Duration, ExactDependence, Key, Keys, Monitor, Params, PlainData
 

@@ -13,7 +13,7 @@ from bayesdag.graphs.class_members import uniform_member
 from bayesdag.knowledge import Constraints
 from bayesdag.posterior import Posterior, from_draws
 from bayesdag.random import fold_in, split
-from bayesdag.runs.checkpoint import recorder_of
+from bayesdag.runs.recording import recorder_of
 from bayesdag.runs.trees import map_leaves
 from bayesdag.scores.bge import BGe
 from bayesdag.types import Duration, ExactDependence, Key, Monitor, PlainData

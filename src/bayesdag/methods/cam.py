@@ -14,7 +14,7 @@ from bayesdag.model.mechanisms.splines import AdditiveSplines, curvature_matrix
 from bayesdag.model.noises.gaussian import Gaussian
 from bayesdag.model.scm import SCM
 from bayesdag.posterior import Posterior, from_draws
-from bayesdag.runs.checkpoint import recorder_of
+from bayesdag.runs.recording import recorder_of
 from bayesdag.types import Array, Duration, ExactDependence, Key, Monitor, PlainData
 
 MIN_ROWS = 20

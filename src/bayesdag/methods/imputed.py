@@ -28,7 +28,7 @@ from bayesdag.methods.collapsed import Collapsed
 from bayesdag.posterior import Posterior, check_result, imputation
 from bayesdag.posterior.check_result import Check
 from bayesdag.random import generator, split
-from bayesdag.runs.checkpoint import recorder_of
+from bayesdag.runs.recording import recorder_of
 from bayesdag.scores.additive import Additive
 from bayesdag.scores.neural import NeuralScore
 from bayesdag.types import (

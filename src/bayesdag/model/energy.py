@@ -121,7 +121,9 @@ class Energy:
         variance = None
         if batch.is_noisy:
             num = batch.x.shape[0]
-            variance = jax.tree.map(lambda s, q: spread(s, q, num) * batch.sampling, first, second)
+            variance = jax.tree.map(
+                lambda s, q: variance_of_sum(s, q, num) * batch.sampling, first, second
+            )
         return Gradient(energies.sum(), at_graph, first, variance)
 
     def _tile(self, graph: Graph, params: Params, x: Array, counted: Array) -> Array:
@@ -129,7 +131,7 @@ class Energy:
         return -(counted * self.noise.log_prob(params["noise"], residual)).sum()
 
 
-def spread(total: Array, squares: Array, num: int) -> Array:
+def variance_of_sum(total: Array, squares: Array, num: int) -> Array:
     """Variance of a sum of `num` independent terms, from their sum and sum of squares."""
     return jnp.maximum(squares - total**2 / num, 0.0) * num / (num - 1)
 

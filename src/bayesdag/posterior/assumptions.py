@@ -64,4 +64,4 @@ def _contradiction(checked: Check, variable: str) -> str:
     if found.startswith(("no misfit", "not checked")):
         return f"the rows do not contradict that ({found})"
     size = max(one.shape, 0.0) + max(one.dependence, 0.0)
-    return f"the rows contradict that by {size:.2g} nats each ({found})"
+    return f"the rows contradict that by {size:.2g} nats per row ({found})"

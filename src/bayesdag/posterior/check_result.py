@@ -99,7 +99,7 @@ class Check:
     @property
     def repetition_in_words(self) -> str:
         """How many rows say as much as one, where they resemble their neighbours."""
-        return f"{_ALIKE}: {self.repetition:.1f} of them say as much as one independent row"
+        return f"{_ALIKE}: {self.repetition:.1f} of them are worth one independent row"
 
     @property
     def passed(self) -> bool:
@@ -135,7 +135,7 @@ class Check:
                 f"effects that involve them{few}"
             )
         if self.repeats:
-            return f"{_ALIKE}: there are fewer than it seems"
+            return f"{_ALIKE}: the effective number of rows is smaller"
         few = [one.variable for one in self.variables if one.num_rows < FEWEST_ROWS]
         if len(few) == len(self.variables):
             return f"not checked: fewer than {FEWEST_ROWS} rows"

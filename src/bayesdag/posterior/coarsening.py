@@ -93,7 +93,8 @@ def in_words(check: Check, total: float) -> str:
     """
     misfit = check.misfit or 0.0  # None where there were too few rows to check
     reasons = (
-        f"they contradict the model by {misfit:.2g} nats each and variable" * bool(misfit),
-        f"{check.repetition:.1f} of them are worth one independent row" * check.repeats,
+        f"the estimated misfit is {misfit:.2g} nats per row and variable" * bool(misfit),
+        f"{check.repetition:.1f} rows are worth one independent row" * check.repeats,
     )
-    return f"the rows count {total:.2g} of what they say: {' and '.join(filter(None, reasons))}"
+    why = " and ".join(filter(None, reasons))
+    return f"the likelihood is raised to the power {total:.2g}: {why}"

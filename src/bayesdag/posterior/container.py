@@ -52,8 +52,10 @@ def pack(document: bytes | memoryview, index: PlainData) -> bytes:
 
 def read(path: Path) -> Content:
     """The content of a file, if it is whole, unchanged, and of a format known here."""
+    if path.is_dir():
+        raise FileFormatError(f"{path} is a folder; name the result (.nc) in it")
     if not path.is_file():
-        raise FileFormatError(f"there is no file {path}")
+        raise FileFormatError(f"there is no file {path}; check the name and the folder")
     try:
         _refuse_too_large(path.stat().st_size, "the file")
         return unpack(path.read_bytes())

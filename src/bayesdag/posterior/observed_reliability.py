@@ -82,7 +82,10 @@ class ObservedReliability:
     def sentence(self, model: str, misfit: float | None, num_rows: int) -> str:
         """What 95 % has been worth, in words; or that nobody has measured it."""
         if misfit is None:
-            return "What a probability of 95 % is worth here is not known: the fit was not checked."
+            return (
+                "What a probability of 95 % is worth here is not known: there are too few rows to "
+                "measure how far the model fits."
+            )
         entry = self.find(model, misfit, num_rows)
         rows = bin_words(num_rows, ROWS, "fewer than", "rows")
         if entry is not None and entry.rows == ANY_ROWS:

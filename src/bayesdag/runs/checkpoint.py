@@ -1,40 +1,36 @@
-"""Checkpoints: results that a run need not compute again, in a file or in memory.
+"""Checkpoints: results that a run need not compute again, in a file.
 
 Everything is deterministic, so a run that is resumed repeats the cheap steps and finds the
 results of the expensive ones (trained families, local searches, chains) in its journal: it ends
 in the same bytes as one that was never interrupted.
 """
 
-import hashlib
-import io
 import json
 import os
-import sys
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
-
-import numpy as np
 
 from bayesdag.errors import FileFormatError, WriteError
-from bayesdag.runs import journal, trees
+from bayesdag.runs import journal, packing
 from bayesdag.runs.files import write_whole
 from bayesdag.runs.journal import Arrays, Located
-from bayesdag.types import (
-    Announcer,
-    HostKey,
-    Monitor,
-    PlainData,
-    Pytree,
-    Recorder,
-    StatusReporter,
-)
-from bayesdag.types.late_imports import jax, jnp
+from bayesdag.runs.memory_journal import MemoryJournal
+from bayesdag.runs.packing import fingerprint, pack, unpack_like
+from bayesdag.runs.recording import MonitorGroup, recorder_of
+from bayesdag.types import PlainData, Pytree
 
-_CHAINS = "chains"
-_UNFINISHED = "unfinished "  # prefix of what is kept of a result on the way to it
+__all__ = [
+    "Checkpoint",
+    "MemoryJournal",
+    "MonitorGroup",
+    "fingerprint",
+    "pack",
+    "recorder_of",
+    "unpack_like",
+]
+
 # Bytes of superseded records, beyond those of valid ones, after which a file is rewritten.
 _MAX_GARBAGE = 1 << 26
 _MAX_PENDING = 1 << 26  # bytes that wait for the next write
@@ -99,10 +95,10 @@ class Checkpoint:
 
     def unpacked(self, template: Pytree, arrays: Arrays) -> Pytree:
         """A state in the structure of `template`; other shapes are refused."""
-        leaves, wanted = _leaves(arrays), pack(template)
+        leaves, wanted = packing.leaves_of(arrays), packing.pack(template)
         if [leaf.shape for leaf in leaves] != [like.shape for like in wanted.values()]:
             raise journal.refusal(str(self.path), "holds chains of other shapes than this run's")
-        return _unpack(template, leaves)
+        return packing.unpack(template, leaves)
 
     def flush(self) -> None:
         """Write what is waiting."""
@@ -186,235 +182,3 @@ class Checkpoint:
                 f"{self.path} belongs to a run with another {', '.join(different)}; "
                 "repeat that command to resume it, or remove the file to start afresh"
             )
-
-
-@dataclass
-class MemoryJournal:
-    """Results of a run in memory, to be stored with its posterior and extended later.
-
-    Only finished results are kept, whatever time they took: equal runs keep equal journals.
-
-    Attributes:
-        earlier: what a shorter run kept.
-    """
-
-    earlier: dict[str, np.ndarray] | None = None
-    _known: dict[str, bytes] = field(default_factory=dict, repr=False)
-    _used: dict[str, bytes] = field(default_factory=dict, repr=False)
-
-    def __post_init__(self) -> None:
-        if self.earlier is None:
-            return
-        stored, name = self.earlier.get("journal"), "the state in this result"
-        if stored is None:
-            raise journal.refusal(name, "is of another version of bayesdag")
-        content = np.asarray(stored, dtype=np.uint8).tobytes()
-        file = io.BytesIO(content)
-        for found in journal.scan(file, name):
-            self._known[found.name] = content[found.start : found.start + found.length]
-
-    @classmethod
-    def knowing(cls, records: Mapping[str, Arrays]) -> "MemoryJournal":
-        """A journal that begins with these records."""
-        made = cls()
-        made._known = {name: journal.record(name, arrays) for name, arrays in records.items()}
-        return made
-
-    def added(self) -> dict[str, Arrays]:
-        """Results that this run has computed, or kept in place of others."""
-        new = (name for name, content in self._used.items() if self._known.get(name) != content)
-        return {name: journal.arrays_of(self._used[name]) for name in new}
-
-    def kept(self) -> dict[str, np.ndarray]:
-        """Results that this run has used or computed, as plain arrays."""
-        content = b"".join(self._used[name] for name in sorted(self._used))
-        return {"journal": np.frombuffer(content, dtype=np.uint8)}
-
-    def get(self, name: str) -> Arrays | None:
-        """The record of this name, or None."""
-        content = self._used.get(name) or self._known.get(name)
-        if content is None:
-            return None
-        self._used[name] = content
-        return journal.arrays_of(content)
-
-    def names(self) -> list[str]:
-        """Names of all records."""
-        return list(dict.fromkeys([*self._known, *self._used]))
-
-    def put(self, name: str, arrays: Arrays) -> None:
-        """Keep a finished result."""
-        self._used[name] = journal.record(name, arrays)
-
-    def put_unfinished(self, name: str, make: Callable[[], Arrays], *, last: bool) -> None:
-        """Keep the last state of all."""
-        if last:
-            self.put(name, make())
-
-    def unpacked(self, template: Pytree, arrays: Arrays) -> Pytree | None:
-        """The state with room for the draws of a longer run; None where shapes forbid it."""
-        wanted, leaves = list(pack(template).values()), _leaves(arrays)
-        if len(wanted) != len(leaves):
-            return None
-        pairs = zip(wanted, leaves, strict=True)
-        longer = [grown for like, leaf in pairs if (grown := _with_room(like, leaf)) is not None]
-        return _unpack(template, longer) if len(longer) == len(wanted) else None
-
-
-@dataclass(frozen=True)
-class MonitorGroup:
-    """Several monitors and journals as one `Recorder`.
-
-    Attributes:
-        monitors: who watches; those that are journals keep results.
-        scope: prefix of the names of all results, with a slash at its end.
-    """
-
-    monitors: tuple[Any, ...] = ()
-    scope: str = ""
-
-    def child(self, name: str) -> "MonitorGroup":
-        """The same monitors, with a name space of its own."""
-        return replace(self, scope=f"{self.scope}{name}/")
-
-    def recall(self, name: str, compute: Callable[[], Arrays]) -> Arrays:
-        """The result of this name, from a journal or computed and kept."""
-        name = self.scope + name
-        found = self._first(lambda journal: journal.get(name))
-        result = found if found is not None else dict(compute())
-        for one in self._journals:
-            if one.get(name) is None:
-                one.put(name, result)
-        return result
-
-    def records(self) -> dict[str, Arrays]:
-        """Everything that is kept in this scope, for a task that computes it elsewhere."""
-        found: dict[str, Arrays] = {}
-        for one in self._journals:
-            for name in one.names():
-                own = name.removeprefix(self.scope)
-                if name.startswith(self.scope) and own not in found:
-                    found[own] = one.get(name)
-        return found
-
-    def keep(self, records: Mapping[str, Arrays]) -> None:
-        """Keep what a task has computed elsewhere, under the names it has in this scope."""
-        for name, arrays in records.items():
-            for one in self._journals:
-                one.put(self.scope + name, arrays)
-
-    def unfinished(self, name: str) -> Arrays | None:
-        """The last state that was kept on the way to the result of this name."""
-        return self._first(lambda journal: journal.get(self.scope + _UNFINISHED + name))
-
-    def keep_unfinished(self, name: str, make: Callable[[], Arrays]) -> None:
-        """Keep a state on the way to the result of this name, now and then."""
-        for one in self._journals:
-            one.put_unfinished(self.scope + _UNFINISHED + name, make, last=False)
-
-    def resume(self, template: Pytree) -> Pytree | None:
-        """The first state of chains that one of them kept."""
-        name = self.scope + _CHAINS
-
-        def state(one: Any) -> Pytree | None:
-            found = one.get(name)
-            return None if found is None else one.unpacked(template, found)
-
-        found = self._first(state)
-        if found is not None or self.scope:
-            return found
-        # Monitors that are no journals know of one run only: the outermost.
-        return next((s for m in self._watchers if (s := m.resume(template)) is not None), None)
-
-    def chunk(self, step: int, total: int, state: Pytree, stats: dict[str, float]) -> None:
-        """Tell all of them."""
-        for one in self._journals:
-            one.put_unfinished(self.scope + _CHAINS, lambda: pack(state), last=step >= total)
-        for monitor in self._watchers:
-            monitor.chunk(step, total, state, stats)
-
-    def report(self, words: str, done: int | None = None, total: int | None = None) -> None:
-        """Tell those who want to hear it."""
-        for monitor in self._watchers:
-            if isinstance(monitor, StatusReporter):
-                monitor.report(words, done, total)
-
-    def announce(self, words: str) -> None:
-        """Tell those who say it."""
-        for monitor in self.monitors:
-            if isinstance(monitor, Announcer):
-                monitor.announce(words)
-
-    @property
-    def _journals(self) -> list[Any]:
-        return [m for m in self.monitors if isinstance(m, Checkpoint | MemoryJournal)]
-
-    @property
-    def _watchers(self) -> list[Monitor]:
-        return [m for m in self.monitors if not isinstance(m, Checkpoint | MemoryJournal)]
-
-    def _first(self, ask: Callable[[Any], Any]) -> Any:
-        return next((found for one in self._journals if (found := ask(one)) is not None), None)
-
-
-def recorder_of(monitor: Monitor | Recorder | None) -> Recorder:
-    """Recorder of a method, whatever monitor it has."""
-    if isinstance(monitor, Recorder):
-        return monitor
-    return MonitorGroup(() if monitor is None else (monitor,))
-
-
-def fingerprint(*decides: Pytree) -> str:
-    """A name for a result, by everything that decides it."""
-    digest = hashlib.blake2b(digest_size=12)
-    for leaf in trees.leaves(decides):
-        value = np.asarray(_plain(leaf))
-        digest.update(f"{value.dtype.str}{value.shape}".encode())
-        digest.update(np.ascontiguousarray(value).tobytes())
-    return digest.hexdigest()
-
-
-def pack(state: Pytree) -> dict[str, np.ndarray]:
-    """The leaves of a tree, numbered."""
-    return {f"leaf{k}": np.asarray(_plain(leaf)) for k, leaf in enumerate(trees.leaves(state))}
-
-
-def unpack_like(structure: Pytree, arrays: Arrays) -> Pytree:
-    """Inverse of `pack`: a tree of the same structure, whatever its leaves."""
-    return trees.filled(structure, iter(_leaves(arrays)))
-
-
-def _leaves(arrays: Arrays) -> list[np.ndarray]:
-    return [arrays[f"leaf{k}"] for k in range(len(arrays))]
-
-
-def _with_room(like: np.ndarray, leaf: np.ndarray) -> np.ndarray | None:
-    """`leaf` at the start of an array of the longer run's shape."""
-    if like.shape == leaf.shape:
-        return leaf
-    if like.ndim != leaf.ndim or like.shape[1:] != leaf.shape[1:] or len(like) < len(leaf):
-        return None
-    longer = np.array(like)
-    longer[: len(leaf)] = leaf
-    return longer
-
-
-def _unpack(template: Pytree, leaves: list[np.ndarray]) -> Pytree:
-    restored = (
-        jax.random.wrap_key_data(jnp.asarray(leaf)) if _is_key(like) else leaf
-        for like, leaf in zip(trees.leaves(template), leaves, strict=True)
-    )
-    return trees.filled(template, restored)
-
-
-def _plain(leaf: Any) -> Any:
-    if isinstance(leaf, HostKey):
-        return np.array(leaf.words, np.uint32)
-    return jax.random.key_data(leaf) if _is_key(leaf) else leaf
-
-
-def _is_key(leaf: object) -> bool:
-    """Whether it is a key of JAX; where nobody has loaded JAX there are none."""
-    if isinstance(leaf, np.ndarray | np.generic | int | float) or "jax" not in sys.modules:
-        return False
-    return isinstance(leaf, jax.Array) and jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)

@@ -11,8 +11,9 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 from bayesdag.random import generator_of_step
-from bayesdag.runs.checkpoint import fingerprint, recorder_of
 from bayesdag.runs.loop import RunState, Schedule, next_length, refuse_broken, summary
+from bayesdag.runs.packing import fingerprint
+from bayesdag.runs.recording import recorder_of
 from bayesdag.runs.trees import map_leaves
 from bayesdag.types import Key, Monitor, Pytree, Recorder
 

@@ -13,7 +13,8 @@ import numpy as np
 from jaxtyping import Int, UInt8
 
 from bayesdag.errors import DivergenceError
-from bayesdag.runs.checkpoint import fingerprint, recorder_of
+from bayesdag.runs.packing import fingerprint
+from bayesdag.runs.recording import recorder_of
 from bayesdag.types import Array, Key, Keys, Monitor, Params, Pytree, Recorder
 from bayesdag.types.late_imports import compiled, jax, jnp
 

@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Float, Int
 
-from bayesdag.model.energy import Batch, Energy, spread
+from bayesdag.model.energy import Batch, Energy, variance_of_sum
 from bayesdag.runs.devices import on_cpu
 from bayesdag.sgmcmc import dagspace
 from bayesdag.sgmcmc.chains import over_chains
@@ -123,7 +123,7 @@ class ChainContext(NamedTuple):
         cost = by_tile.sum(axis=0) + structure
         if self.batch.is_noisy:
             squares, num = (by_tile**2).sum(axis=0), by_tile.shape[0]
-            variance = spread(by_tile.sum(axis=0), squares, num) * self.batch.sampling
+            variance = variance_of_sum(by_tile.sum(axis=0), squares, num) * self.batch.sampling
             cost = cost + variance / (2 * self.temperature)
         return (jnp.log(uniform) < -cost / self.temperature).astype(cost.dtype)
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import jax
 from jaxtyping import Float
 
-from bayesdag.model.energy import Batch, Gradient, spread
+from bayesdag.model.energy import Batch, Gradient, variance_of_sum
 from bayesdag.sgmcmc import dagspace
 from bayesdag.sgmcmc.chains import DataContext
 from bayesdag.sgmcmc.engine import Engine
@@ -73,5 +73,5 @@ def gradient(
     variance = None
     if batch.is_noisy:
         squares, num = (by_tile**2).sum(axis=0), by_tile.shape[0]
-        variance = spread(by_tile.sum(axis=0), squares, num) * batch.sampling
+        variance = variance_of_sum(by_tile.sum(axis=0), squares, num) * batch.sampling
     return OrderGradient(grad, variance, carry)

@@ -44,7 +44,7 @@ class Recorder(Protocol):
     """A monitor as methods see it: it also keeps results, so that none is computed twice.
 
     Names of results belong to a scope; `child` opens one inside. The name of a result must say
-    what decides it (`runs.checkpoint.fingerprint`), so that a run with other inputs, as one that
+    what decides it (`runs.packing.fingerprint`), so that a run with other inputs, as one that
     extends another, does not take it for its own.
     """
 

@@ -11,12 +11,13 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from bayesdag.scores._mixed import contingency
+from bayesdag.scores._mixed.components import TABLE, Component, log_prior
 from bayesdag.scores._mixed.contingency import LevelRows
 from bayesdag.scores._mixed.features import MixedClass, MixedColumns
 from bayesdag.scores._mixed.gaussian import Regression
 from bayesdag.scores._mixed.networks import NetworkFits
 from bayesdag.scores._mixed.newton import Mode
-from bayesdag.scores._mixed.regressions import TABLE, Component, MixedRegressions, log_prior
+from bayesdag.scores._mixed.regressions import MixedRegressions
 
 LARGEST_TABLE = 4096  # configurations of parents up to which a node of levels has a table
 

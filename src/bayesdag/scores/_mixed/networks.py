@@ -16,11 +16,12 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from bayesdag.scores._mixed import gaussian, hidden_units
+from bayesdag.scores._mixed.components import Component
 from bayesdag.scores._mixed.features import MixedClass, MixedColumns, Scale
 from bayesdag.scores._mixed.gaussian import PRIOR_SCALES, Regression
 from bayesdag.scores._mixed.hidden_units import NetworkTask
 from bayesdag.scores._mixed.newton import Mode
-from bayesdag.scores._mixed.regressions import Component, MixedRegressions
+from bayesdag.scores._mixed.regressions import MixedRegressions
 
 MOST_TRAINED = 1000  # rows that are enough for a few hidden units
 
@@ -159,7 +160,7 @@ class NetworkFits:
         design = self.design(parents, scale, self.units(node, parents, scale), seen)
         if self.columns.group(node) == "continuous":
             return self._gaussian_output(node, parents, scale, hyper[0], design, seen)
-        return self.regressions.mode(node, design, hyper, seen)
+        return self.regressions.by_mode.mode(node, design, hyper, seen)
 
     def _of_output(
         self,
@@ -172,7 +173,7 @@ class NetworkFits:
         """Log evidence of the output layer in some rows, by hyperparameter."""
         design = self.design(parents, scale, units, seen)
         if self.columns.group(node) != "continuous":
-            fits = self.regressions.laplace(node, design[None], seen)
+            fits = self.regressions.by_mode.laplace(node, design[None], seen)
             return [(hyper, float(mode.log_evidence[0])) for hyper, mode in fits]
         found = []
         for t in PRIOR_SCALES:

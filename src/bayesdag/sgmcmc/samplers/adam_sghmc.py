@@ -89,11 +89,11 @@ class AdamSGHMC:
         moment = self._second_moment(state, slope)
         gain = self._gain(moment)
         count = state.num_steps
-        spread = smooth_variance(state.grad_variance, grad_variance, self.moment_decay, count)
-        noise = jnp.sqrt(self._noise_variance(gain, spread)) * normal(key, position)
+        variance = smooth_variance(state.grad_variance, grad_variance, self.moment_decay, count)
+        noise = jnp.sqrt(self._noise_variance(gain, variance)) * normal(key, position)
         momentum = self.momentum_decay * state.momentum - self.step_size * gain * slope + noise
         position = position + self.step_size * gain * momentum
-        return AdamSGHMCState(restore(position), momentum, moment, spread, count + 1)
+        return AdamSGHMCState(restore(position), momentum, moment, variance, count + 1)
 
     def clipped_share(self, state: AdamSGHMCState) -> Array:
         """Fraction of coordinates where mini-batches alone are noisier than the target."""

@@ -57,10 +57,10 @@ class SGLD:
         """State after one update along `grad`, the gradient at `state.position`."""
         position, restore = flatten(state.position)
         count = state.num_steps
-        spread = smooth_variance(state.grad_variance, grad_variance, self.moment_decay, count)
-        noise = jnp.sqrt(self._noise_variance(spread)) * normal(key, position)
+        variance = smooth_variance(state.grad_variance, grad_variance, self.moment_decay, count)
+        noise = jnp.sqrt(self._noise_variance(variance)) * normal(key, position)
         position = position - self.step_size * flatten(grad)[0] + noise
-        return SGLDState(restore(position), spread, count + 1)
+        return SGLDState(restore(position), variance, count + 1)
 
     def clipped_share(self, state: SGLDState) -> Array:
         """Fraction of coordinates where mini-batches alone are noisier than the target."""

@@ -1,45 +1,32 @@
-"""From data to a Posterior: check the input, build the method, run it, stamp the result."""
+"""Fits: check the input, run the method, stamp the result."""
 
 import dataclasses
-import types
-import typing
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from bayesdag import plugins
 from bayesdag._version import __version__
-from bayesdag.data import Dataset, Scaling, check_rows, preparing, read
-from bayesdag.errors import InputError, KnowledgeError
-from bayesdag.graphs import is_acyclic
-from bayesdag.knowledge import Constraints, Knowledge
+from bayesdag.data import Dataset, preparing, read
+from bayesdag.errors import InputError
+from bayesdag.fitting.graph_scores import as_fitted
+from bayesdag.fitting.method_settings import build_method, name_of
+from bayesdag.fitting.support import check, known, suited
+from bayesdag.knowledge import Knowledge
 from bayesdag.methods import _assumed_roots, _derivations, _kinds
-from bayesdag.methods.imputed import Imputed
 from bayesdag.posterior import Posterior
 from bayesdag.posterior.arguments import check_count
-from bayesdag.posterior.predictive_checks import refuse_other_data
 from bayesdag.random import key_of
 from bayesdag.runs import compilation_cache, durations
-from bayesdag.runs.checkpoint import Checkpoint, MemoryJournal, MonitorGroup
+from bayesdag.runs.checkpoint import Checkpoint
+from bayesdag.runs.memory_journal import MemoryJournal
 from bayesdag.runs.processes import one_blas_thread
 from bayesdag.runs.progress import progress_report
+from bayesdag.runs.recording import MonitorGroup
 from bayesdag.types import Method, Monitor, PlainData, SamplingMethod
 
 DEFAULT_METHOD = "auto"
-
-# A field of a method with one of these names takes a plug-in, by object or by name.
-_FAMILY_OF_FIELD = {
-    "relaxation": "relaxations",
-    "mechanism": "mechanisms",
-    "noise": "noises",
-    "sampler": "samplers",
-    "edges": "edges",
-    "score": "scores",
-    "prior": "priors",
-}
 
 
 def fit(
@@ -99,11 +86,6 @@ def fit(
         return _run(chosen, dataset, said, seed, checkpoint, watch, journal)
 
 
-def known(said: Knowledge, method: Method, data: Dataset, assumed_roots: bool) -> Knowledge:
-    """What has been said, and what is assumed by the names of columns if that is wanted."""
-    return _assumed_roots.assuming(said, method, data) if assumed_roots else said
-
-
 def extend(
     posterior: Posterior,
     data: object,
@@ -129,60 +111,11 @@ def extend(
     check_count("num_samples", num_samples)
     stated = posterior.provenance
     method = plugins.from_configuration(stated["method"], "methods")
-    dataset = _as_fitted(posterior, data)
+    dataset = as_fitted(posterior, data)
     longer = _longer(posterior, _extendable(posterior, method), num_samples)
     said, journal = Knowledge.read(stated["knowledge"]), MemoryJournal(posterior.state)
     with _watched(monitor, progress) as watch:
         return _run(longer, dataset, said, stated["seed"], checkpoint, watch, journal)
-
-
-def log_scores(posterior: Posterior, data: object, graph: np.ndarray) -> dict[str, float]:
-    """Log score of `graph`, say the true one, beside the best of each stage of the run.
-
-    A best below the true graph's score is a shortfall of the search. A best above it is none:
-    with so many rows, the score prefers another graph.
-
-    Args:
-        data: what was fitted, interventions included; anything else is refused.
-        graph: a DAG; `graph[i, j] = 1` means i -> j, in the order of the columns. Where it says
-            nothing of what environments act on, that is what is more probable than not.
-    """
-    stated = posterior.provenance
-    method = plugins.from_configuration(stated.get("chosen", stated["method"]), "methods")
-    if not hasattr(method, "log_score_of"):
-        raise InputError(f"method {name_of(method)!r} gives graphs no score to compare")
-    dataset = _as_fitted(posterior, data)
-    graph = with_targets(np.asarray(graph), posterior)
-    if graph.shape != (dataset.num_variables,) * 2 or not is_acyclic(graph != 0):
-        raise InputError(
-            f"the graph to score is no DAG of {dataset.num_variables} variables; pass a square "
-            "matrix without cycles, in the order of the columns"
-        )
-    knowledge = Knowledge.read(stated["knowledge"]).bind(dataset.names, dataset.contexts)
-    drawn = {"stage": "draws", "best": float(posterior.stats["log_joint"].max())}
-    stages = stated.get("search", {}).get("stages", [drawn])
-    asked = method.log_score_of(dataset, knowledge, graph)
-    return {"given graph": asked} | {stage["stage"]: stage["best"] for stage in stages}
-
-
-def with_targets(graph: np.ndarray, posterior: Posterior) -> np.ndarray:
-    """A graph that says nothing of environments, with their targets as the posterior has them."""
-    contexts = posterior.contexts.mask
-    num = int(contexts.sum())
-    if not num or graph.ndim != 2 or graph.shape[0] != graph.shape[1]:
-        return graph
-    alone = np.pad(graph, (0, num)) if len(graph) == len(contexts) - num else graph
-    if len(alone) != len(contexts) or alone[contexts].any():
-        return graph
-    return np.where(contexts[:, None], posterior.edge_matrix() > 0.5, alone)
-
-
-def _as_fitted(posterior: Posterior, data: object) -> Dataset:
-    """The data of a posterior, on the scale on which they were fitted."""
-    stated, dataset = posterior.provenance, posterior.read(data)
-    refuse_other_data(stated, posterior.summary, dataset)
-    scaling = Scaling(**{k: np.array(v, dtype=float) for k, v in stated["scaling"].items()})
-    return dataclasses.replace(dataset, scaling=scaling)
 
 
 def settings_of(method: Method, data: Dataset, said: Knowledge, seed: int) -> PlainData:
@@ -248,67 +181,6 @@ def _run(
     return dataclasses.replace(posterior, provenance=stated | found)
 
 
-def list_methods() -> dict[str, str]:
-    """Every method with the first line of its description."""
-    return plugins.first_lines("methods")
-
-
-def build_method(method: str | Method, /, *, preset: str | None = None, **settings: Any) -> Method:
-    """The method object: a name or an object, its preset, then single settings."""
-    if not isinstance(method, str):
-        chosen = method
-    elif preset is None:
-        chosen = plugins.load("methods", method)()
-    else:
-        chosen = _preset(method, preset)
-    known = {field.name: field for field in dataclasses.fields(chosen)}  # pyright: ignore
-    for name in settings:
-        if name not in known:
-            raise InputError(
-                f"method {name_of(chosen)!r} has no setting {name!r}; it has: "
-                f"{', '.join(known) or 'none'}"
-            )
-    kinds = typing.get_type_hints(type(chosen))
-    values = {k: _checked(k, _resolve(k, v, kinds[k])) for k, v in settings.items()}
-    return dataclasses.replace(chosen, **values)  # pyright: ignore
-
-
-def suited(method: Method, data: Dataset) -> tuple[Method, Dataset]:
-    """A method for these data, and the data as it takes them.
-
-    Columns that the method has no model for are numbers to it, or refused; where cells are
-    missing, it is put into the method that imputes them.
-    """
-    data = _kinds.as_taken(method, name_of(method), data)
-    if data.missing is not None and not isinstance(method, Imputed):
-        return Imputed(method), data
-    return method, data
-
-
-def name_of(method: Method) -> str:
-    """The name a method has in its folder."""
-    return type(method).__module__.rpartition(".")[2]
-
-
-def check(method: Method, data: Dataset, knowledge: Constraints) -> None:
-    """Refuse, before anything runs, what the method does not support."""
-    name = name_of(method)
-    refused = sorted(knowledge.kinds - method.supported_constraints)
-    if refused:
-        able = [n for n in plugins.names("methods") if knowledge.kinds <= _supported_constraints(n)]
-        kinds = " and ".join(k if k == "environments" else f"{k} edges" for k in refused)
-        raise KnowledgeError(
-            f"method {name!r} does not support {kinds}; drop them or use one of: {', '.join(able)}"
-        )
-    if data.has_interventions and not method.supports_interventions:
-        raise InputError(
-            f"method {name!r} cannot use interventional data; drop those rows or choose a "
-            "method that can (bayesdag methods)"
-        )
-    check_rows(data, method.min_rows(data.num_variables), name)
-    _derivations.check(method, name, data)
-
-
 def _longer(posterior: Posterior, method: SamplingMethod, num_samples: int) -> Method:
     """The method with that many more draws."""
     now = posterior.num_draws if method.num_samples is None else method.num_samples
@@ -347,65 +219,3 @@ def _recorder(
     if file is not None:
         file.open()  # refuse a foreign file now, not after the first hour
     return MonitorGroup(tuple(m for m in (file, journal, monitor) if m is not None))
-
-
-def _supported_constraints(name: str) -> frozenset[str]:
-    """Of the method with its default settings: those made of methods ask the ones inside."""
-    return plugins.load("methods", name)().supported_constraints
-
-
-def _preset(name: str, preset: str) -> Method:
-    presets = getattr(plugins.load("methods", name), "PRESETS", {})
-    if preset not in presets:
-        raise InputError(
-            f"method {name!r} has no preset {preset!r}; it has: {', '.join(presets) or 'none'}"
-        )
-    return presets[preset]
-
-
-def _resolve(field: str, value: object, kind: object) -> object:
-    """Strings end here: names become plug-ins and text becomes the field's own type."""
-    if not isinstance(value, str):
-        return value
-    if field in _FAMILY_OF_FIELD:
-        return plugins.load(_FAMILY_OF_FIELD[field], value)()
-    return _parse(field, value, kind)
-
-
-def _checked(field: str, value: object) -> object:
-    """The value of a setting; numbers that no computation could hold are refused."""
-    if isinstance(value, float) and not np.isfinite(value):
-        raise InputError(f"setting {field} is {value}; it must be a finite number")
-    if isinstance(value, int) and not -(2**31) <= value < 2**31:
-        raise InputError(f"setting {field} is {value}, which is too large; take less than 2**31")
-    if isinstance(value, int) and field.startswith("num_") and value < 0:
-        raise InputError(f"setting {field} is {value}; it must be 0 or more")
-    return value
-
-
-def _parse(field: str, text: str, kind: object) -> int | float | str | None:
-    """Text as a value of the field's annotation, which may allow several types and None."""
-    union = typing.get_origin(kind) in (typing.Union, types.UnionType)
-    allowed = typing.get_args(kind) if union else (kind,)
-    if type(None) in allowed and text.lower() == "none":
-        return None
-    if bool in allowed:
-        if text.lower() not in {"true", "false"}:
-            raise InputError(f"setting {field} is true or false, not {text!r}")
-        return text.lower() == "true"
-    for number, words in ((int, "a whole number"), (float, "a number")):
-        if number in allowed:
-            return _number(field, text, number, words, or_none=type(None) in allowed)
-    if str not in allowed:
-        raise InputError(f"setting {field} cannot be given as text ({text!r}); set it in Python")
-    return text
-
-
-def _number(
-    field: str, text: str, kind: type[int] | type[float], words: str, *, or_none: bool
-) -> int | float:
-    try:
-        return kind(text)
-    except ValueError:
-        words += ", or none" * or_none
-        raise InputError(f"setting {field} is {words}, not {text!r}") from None
