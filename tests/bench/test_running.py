@@ -190,6 +190,15 @@ def test_several_processes_share_the_work(instant, tmp_path):
         Processes(0)
 
 
+def test_a_run_says_on_every_cell_that_its_machine_was_shared(instant, tmp_path):
+    store = Store(tmp_path)
+    run_suites([(suite("answer"), store)], processes=Processes(note="shared machine"))
+    run_suites([(suite("more", "last"), store)], processes=Processes(2, note="shared machine"))
+    notes = {cell.setting["does"]: cell.stamp["note"] for cell in store.read()}
+    together = "several cells at once, shared machine"
+    assert notes == {"answer": "shared machine", "more": together, "last": together}
+
+
 def test_an_error_of_ours_ends_all_workers(instant, tmp_path):
     def broken(cell):
         raise RuntimeError("no screen")

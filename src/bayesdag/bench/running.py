@@ -75,12 +75,14 @@ class Processes:
         cpu: and so many of all others, with one thread each and no accelerator.
         on_cores: methods, by their names in the tables, that gain by an accelerator and are counted
             among the others nevertheless.
+        note: stamped on every cell, as that other programs have slowed it.
     """
 
     jobs: int = 1
     gpu: int = 0
     cpu: int = 0
     on_cores: tuple[str, ...] = ()
+    note: str = ""
 
     def __post_init__(self) -> None:
         for name, least in (("jobs", 1), ("gpu", 0), ("cpu", 0)):
@@ -241,6 +243,7 @@ class _Queue:
 
     def _keep(self, task: Task, outcome: Outcome, note: str) -> bool:
         """Store the cells; False where the time of the whole run cut them short."""
+        note = ", ".join(filter(None, (note, self._processes.note)))
         if note:
             outcome = outcome._replace(stamp={**outcome.stamp, "note": note})
         with self._lock:
