@@ -59,6 +59,8 @@ RIVALS: dict[str, Runner] = {
     "SDCD (sdcd)": Opponent("sdcd", {}),
     "SCORE": ScoreMatching("score"),
     "NoGAM": ScoreMatching("nogam"),
+    "CaPS": ScoreMatching("caps"),
+    "CaPS, raw units": ScoreMatching("caps", raw=True),
 }
 # These train networks for minutes, however small the table.
 TRAINED = ("DAGMA-MLP (dagma)", "NOTEARS-MLP (gcastle)", "GraN-DAG (gcastle)", "SDCD (sdcd)")
