@@ -272,7 +272,7 @@ def test_baselines_are_in_every_part_that_judges_graphs():
     "name",
     [
         *("paper_nonlinear", "paper_measured", "variations", "growth"),
-        *("broken_worlds", "measured", "gaps", "kinds_of_columns", "pooled"),
+        *("broken_worlds", "measured", "gaps", "kinds_of_columns", "pooled", "effects"),
     ],
 )
 def test_engines_published_systems_and_rivals_are_columns_of_every_suite(name):

@@ -48,7 +48,7 @@ ADDITIVE: dict[Size, Methods] = {
     "quick": {"cam": CAM(num_samples=5)},
     "paper": {"cam": CAM(num_samples=20)},
 }
-RIVALS: dict[str, Runner] = {
+RIVALS: dict[str, Opponent | ScoreMatching] = {
     "GES (causal-learn)": Opponent("ges", {"penalty": 0.5}),
     "BOSS (causal-learn)": Opponent("boss", {"penalty": 0.5}),
     "GRaSP (causal-learn)": Opponent("grasp", {"penalty": 0.5}),
@@ -89,7 +89,7 @@ def trivial(**options: Any) -> dict[str, Runner]:
     return fits({name: name for name in BASELINES}, **options)
 
 
-def rivals(size: Size) -> dict[str, Runner]:
+def rivals(size: Size) -> dict[str, Opponent | ScoreMatching]:
     """Other people's methods; at quick size those that answer within seconds."""
     return {
         name: runner for name, runner in RIVALS.items() if size == "paper" or name not in TRAINED

@@ -56,12 +56,15 @@ class ScoreMatching(OneByOne):
     def measure_one(self, trial: Trial) -> Measures:
         """Quality and time of the one graph it returns."""
         source = trial.dataset(trial.seed)
+        return opponent_measures(self.found(source.train), source)
+
+    def found(self, data: Dataset) -> dict[str, np.ndarray]:
+        """The graph, and the time that it took."""
         wall, cpu = time.perf_counter(), time.process_time()
-        graph = estimate(source.train, self.name, self.raw)
+        graph = estimate(data, self.name, self.raw)
         spent = (time.perf_counter() - wall, time.process_time() - cpu)
-        found = {"edge": graph.astype(float), "graphs": graph[None]}
         times = dict(zip(("seconds", "cpu"), map(np.asarray, spent), strict=True))
-        return opponent_measures(found | times, source)
+        return {"edge": graph.astype(float), "graphs": graph[None], **times}
 
 
 def estimate(data: Dataset, name: str, raw: bool = False) -> Int8[np.ndarray, "d d"]:
