@@ -282,6 +282,12 @@ def test_engines_published_systems_and_rivals_are_columns_of_every_suite(name):
     assert set(BASELINES) <= asked or name == "growth"
 
 
+def test_on_linear_data_engines_with_lines_stand_beside_everyone_else():
+    asked = {method for part in load_suite("paper_linear").parts for method in part.runners}
+    published = {*SYSTEMS["paper"], "dibs, published"} - {"dibs"}  # the preset for lines
+    assert {*ENGINES["paper"], *published, *ADDITIVE["paper"], *RIVALS, *BASELINES} <= asked
+
+
 def test_a_marking_is_for_methods_that_understand_it():
     parts = {part.name: set(part.runners) for part in load_suite("measured").parts}
     assert set(RIVALS) <= parts["others, nothing"]
