@@ -163,10 +163,8 @@ def run_suites(
     if not left:
         return left_out
     if queue.over:
-        return [
-            *left_out,
-            f"{left} cells: the time limit of {limits.minutes:g} minutes was reached",
-        ]
+        words = f"{left} cells: the time limit of {limits.minutes:g} minutes was reached"
+        return [*left_out, words, *queue.cut_short]
     return [
         *left_out,
         f"{left} cells want an accelerator: no process takes them (--gpu-jobs, or --on-cores NAME)",
@@ -180,6 +178,7 @@ class _Queue:
         self, tasks: Sequence[Task], limits: RunLimits, processes: Processes, report: Report
     ) -> None:
         self.waiting = deque(tasks)
+        self.cut_short: list[str] = []  # in words: a run this short never stores such a cell
         self._limits, self._processes, self._report = limits, processes, report
         minutes = limits.minutes
         self._end = float("inf") if minutes is None else time.monotonic() + 60 * minutes
@@ -249,6 +248,7 @@ class _Queue:
         with self._lock:
             if self.over and outcome.status != "done":
                 self.waiting.appendleft(task)
+                self.cut_short.append(_cut_short(task, outcome.seconds))
                 return False
             for cell in _stored(task, outcome):
                 self._report(cell)
@@ -268,6 +268,15 @@ def _run(serve: Sequence[Callable[[], None]], queue: _Queue) -> None:
         except BaseException:
             queue.give_up()
             raise
+
+
+def _cut_short(task: Task, seconds: float) -> str:
+    setting = ", ".join(map(str, task.batch[0].setting.values()))
+    seeds = " ".join(str(trial.seed) for trial in task.batch)
+    return (
+        f"cut short after {seconds:.0f} s: {setting}, {task.method}, seed {seeds}; it begins anew "
+        "the next time, so give the run more minutes, or cells a limit (--limit) that records it"
+    )
 
 
 _own = threading.local()  # the process that a thread of a cluster's worker keeps for its cells
