@@ -29,5 +29,5 @@ def test_the_comparison_is_what_the_cells_say(tmp_path):
     for path in FOLDERS[0].glob("*.jsonl.gz"):
         (tmp_path / path.name).symlink_to(path)
     write_comparison(tmp_path)
-    for name in ("comparison.md", "comparison_rows.md"):
+    for name in ("comparison.md", "comparison_rows.md", "coverage.md"):
         assert (tmp_path / name).read_text() == (FOLDERS[0] / name).read_text()

@@ -1,6 +1,7 @@
 """The pages that say where we are better, equal or worse, from stored cells alone.
 
-The first says it in short; every verdict, with its command, is a row of the second.
+The first says it in short; every verdict, with its command, is a row of the second; the third says
+what was run.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -8,9 +9,10 @@ from itertools import groupby
 from pathlib import Path
 
 from bayesdag.bench.cells import Cell
+from bayesdag.bench.coverage import coverage
 from bayesdag.bench.published import PublishedFigure, figures
 from bayesdag.bench.store import PACKED, Store
-from bayesdag.bench.suite import BASE_RATE, BASELINES
+from bayesdag.bench.suite import BASE_RATE, BASELINES, load_suite, suite_names
 from bayesdag.bench.tables import NONE, markdown
 from bayesdag.bench.verdicts import (
     COMPARED,
@@ -41,9 +43,12 @@ _OWN = "BayesDAG"  # as the paper calls it
 
 
 def write_comparison(out: Path) -> None:
-    """Write `<out>/comparison.md` and `<out>/comparison_rows.md` from the stores below `out`."""
-    found = verdicts({name: Store(out / name).read() for name in _stores(out)})
-    for name, text in (("comparison", comparison(*found)), ("comparison_rows", rows(*found))):
+    """Write `comparison.md`, `comparison_rows.md` and `coverage.md` from the stores below `out`."""
+    cells = {name: Store(out / name).read() for name in _stores(out)}
+    found = verdicts(cells)
+    suites = {name: load_suite(name) for name in cells if name in suite_names()}
+    pages = {"comparison": comparison(*found), "comparison_rows": rows(*found)}
+    for name, text in (pages | {"coverage": coverage(suites, cells)}).items():
         write_whole(out / f"{name}.md", lambda to, text=text: to.write_text(text, encoding="utf-8"))
 
 
@@ -60,7 +65,7 @@ def comparison(printed: Sequence[Verdict], others: Sequence[Verdict]) -> str:
         "# Better, equal, worse",
         f"{WRITTEN} Counts are of settings: one kind of data at one size, by one commit. *Equal* "
         "means not told apart. [Row by row](comparison_rows.md): the rule, figures, data sets, "
-        "commits and commands.",
+        "commits and commands. [Coverage](coverage.md): what was asked for, and what was run.",
         "## In short",
         _summary(printed, others),
         "## Beside the figures that the paper prints",
