@@ -12,7 +12,7 @@ from bayesdag.bench.cells import Cell
 from bayesdag.bench.coverage import coverage
 from bayesdag.bench.published import PublishedFigure, figures
 from bayesdag.bench.store import PACKED, Store
-from bayesdag.bench.suite import BASE_RATE, BASELINES, load_suite, suite_names
+from bayesdag.bench.suite import BASE_RATE, BASELINES, Suite, load_suite, suite_names
 from bayesdag.bench.tables import NONE, markdown
 from bayesdag.bench.verdicts import (
     COMPARED,
@@ -44,9 +44,9 @@ _OWN = "BayesDAG"  # as the paper calls it
 
 def write_comparison(out: Path) -> None:
     """Write `comparison.md`, `comparison_rows.md` and `coverage.md` from the stores below `out`."""
-    cells = {name: Store(out / name).read() for name in _stores(out)}
+    suites = {name: load_suite(name) for name in _stores(out) if name in suite_names()}
+    cells = {name: _of_parts(suites[name], Store(out / name).read()) for name in suites}
     found = verdicts(cells)
-    suites = {name: load_suite(name) for name in cells if name in suite_names()}
     pages = {"comparison": comparison(*found), "comparison_rows": rows(*found)}
     for name, text in (pages | {"coverage": coverage(suites, cells)}).items():
         write_whole(out / f"{name}.md", lambda to, text=text: to.write_text(text, encoding="utf-8"))
@@ -231,6 +231,12 @@ def _line(some: Sequence[Verdict]) -> list[str]:
 def _last(name: str) -> tuple[bool, str]:
     """Trivial methods last."""
     return name.partition(" (")[0] in (*BASELINES, BASE_RATE), name
+
+
+def _of_parts(suite: Suite, cells: Iterable[Cell]) -> list[Cell]:
+    """Cells of parts that the suite still has: no command measures those of others again."""
+    parts = {part.name for part in suite.parts}
+    return [cell for cell in cells if cell.part in parts]
 
 
 def _stores(out: Path) -> list[str]:
