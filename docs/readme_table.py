@@ -61,6 +61,8 @@ def certainty(page: str) -> str:
 def tables(cells: list[Cell]) -> str:
     """All methods on the data sets they share, after those that share several, if there are any."""
     cells = [c for c in cells if c.setting.get("d") == NUM_VARIABLES and "functions" in c.setting]
+    # The columns are standardised: there is one CaPS.
+    cells = [cell for cell in cells if cell.method != "CaPS, raw units"]
     lost = [cell for cell in cells if cell.status != "done"]
     cells = of_one_commit([cell for cell in cells if cell.status == "done"])
     often = [cell for cell in cells if cell.method in _methods_with_several(cells)]

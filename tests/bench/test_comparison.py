@@ -190,6 +190,16 @@ def test_the_page_is_written_from_packed_and_loose_cells(tmp_path):
     assert all("nonlinear ER, d = 70" in text for text in loose)
 
 
+def test_cells_that_no_suite_asks_for_any_more_are_not_compared(tmp_path):
+    setting = {"graph": "ER", "d": 70}
+    for name, part in (("paper_nonlinear", "gone"), ("no_suite", "er70")):
+        store = Store(tmp_path / name)
+        for cell in measured("auto", [20.0, 22.0], setting, part=part):
+            store.write(cell)
+    write_comparison(tmp_path)
+    assert "auto" not in (tmp_path / "comparison_rows.md").read_text()
+
+
 def test_every_printed_figure_names_a_system_and_cells():
     found = list(figures())
     assert len(found) == 6 + 30 + 17

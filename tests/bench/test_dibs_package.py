@@ -32,8 +32,8 @@ def test_differences_are_means_over_pairs_of_runs():
 def test_both_are_measured_on_the_same_rows(monkeypatch):
     given = []
 
-    def found(self, source):
-        given.append(source.train.scaled)
+    def found(self, data):
+        given.append(data.scaled)
         runs = np.stack([constant(0.0), constant(0.0)])
         return {"run_edge": runs, "num_cyclic": np.array([1, 3]), "cpu": 2.0,
                 "package_version": "9"}  # fmt: skip

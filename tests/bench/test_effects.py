@@ -10,6 +10,15 @@ from bayesdag import fitting
 from bayesdag.bench.datasets import WithGaps
 from bayesdag.bench.effects import _pairs, _true_effect, judge_effects
 from bayesdag.bench.fits import FitRunner
+from bayesdag.bench.graph_effects import (
+    NO_EFFECT,
+    GraphEffects,
+    TreatmentEffect,
+    effect_of,
+    possible_parents,
+)
+from bayesdag.bench.runners import OPPONENTS, Opponent
+from bayesdag.bench.score_matching import ScoreMatching
 from bayesdag.bench.suite import Trial
 from bayesdag.bench.treatments import OUTCOME, TREATMENT, LeastSquares, PosteriorEffect, Treatments
 from bayesdag.bench.tuning import TunedFit
@@ -171,3 +180,72 @@ def test_products_have_no_effect_of_a_parent_where_another_is_zero(name, size):
     parents[:, 0] = 0
     function = _mechanisms.FAMILIES[name](rng, size)
     np.testing.assert_array_equal(function(parents), 0)
+
+
+def slope(x, outcome, cause, *given):
+    design = np.column_stack([x[:, [cause, *given]], np.ones(len(x))])
+    return np.linalg.lstsq(design, x[:, outcome], rcond=None)[0][0]
+
+
+def test_the_effect_under_a_dag_is_the_slope_given_the_parents_of_the_cause():
+    x = np.random.default_rng(0).normal(size=(300, 3)) @ np.array([[1, 1, 2], [0, 1, 1], [0, 0, 1]])
+    dag = np.array([[0, 1, 1], [0, 0, 1], [0, 0, 0]], dtype=float)
+    found = effect_of(x, dag, 1, 2)
+    assert found.mean == pytest.approx(slope(x, 2, 1, 0))
+    assert found.low < 1 < found.high
+    assert found.low + found.high == pytest.approx(2 * found.mean)
+    assert effect_of(x, dag, 0, 2).mean == pytest.approx(slope(x, 2, 0))
+    assert effect_of(x, dag, 2, 0) == NO_EFFECT
+
+
+def test_intervals_of_a_true_graph_hold_the_effect_as_often_as_they_say():
+    rng, inside = np.random.default_rng(3), 0
+    dag = np.array([[0, 1, 1], [0, 0, 1], [0, 0, 0]], dtype=float)
+    for _ in range(300):
+        a, b, c = rng.normal(size=(3, 40))
+        b += a
+        found = effect_of(np.column_stack([a, b, c + a + 0.5 * b]), dag, 1, 2)
+        inside += found.low < 0.5 < found.high
+    assert 0.90 < inside / 300 < 0.99
+
+
+def test_a_class_has_the_effects_of_all_its_sets_of_parents():
+    x = np.random.default_rng(0).normal(size=(300, 2)) @ np.array([[1, 1], [0, 1]])
+    line = np.array([[0, 0.5], [0.5, 0]])
+    found = effect_of(x, line, 0, 1)
+    assert found.mean == pytest.approx(slope(x, 1, 0) / 2)  # 0 - 1 may be 1 -> 0
+    assert found.low == 0
+    assert found.high > slope(x, 1, 0)
+
+
+def test_sets_of_parents_that_would_make_a_collider_are_not_possible():
+    star = np.zeros((4, 4))
+    star[0, 1:3] = star[1:3, 0] = 0.5  # 1 - 0 - 2, and 3 apart
+    assert [list(one) for one in possible_parents(star, 0)] == [[], [1], [2]]
+    star[1, 2] = star[2, 1] = 0.5
+    assert [list(one) for one in possible_parents(star, 0)] == [[], [1], [2], [1, 2]]
+    star[3, 0] = 1
+    assert [list(one) for one in possible_parents(star, 0)] == [[3]]
+
+
+def test_a_rival_is_judged_by_the_effects_that_follow_from_its_graph(monkeypatch):
+    monkeypatch.delenv(OPPONENTS, raising=False)
+    (found,) = GraphEffects(ScoreMatching(), 4).measure([Trial({}, 1, SMALL)])
+    assert found["effect_coverage"][0] == 4
+    assert found["effect_error"] >= 0
+    assert "expected_shd" in found
+    assert f"set {OPPONENTS}" in str(GraphEffects(Opponent("boss")).lacking())
+
+
+@pytest.mark.parametrize("adjacent", [True, False])
+def test_a_rival_adjusts_a_treatment_for_what_its_graph_has_beside_it(monkeypatch, adjacent):
+    made = Treatments("linear", 2, 0, num_rows=300)
+    table = made(1).table
+    edge = np.zeros((4, 4))
+    edge[0, 2], edge[2, 3] = 1, adjacent
+    monkeypatch.setattr(ScoreMatching, "found", lambda self, data: {"edge": edge})
+    (found,) = TreatmentEffect(ScoreMatching()).measure([Trial({}, 1, made)])
+    expected = slope(table.to_numpy(float), 3, 2, 0) if adjacent else 0
+    assert found["effect"] == pytest.approx(expected)
+    assert (found["effect_width"] > 0) == adjacent
+    assert found["individual_error"] == pytest.approx(found["effect_error"])  # the same for all

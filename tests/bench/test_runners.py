@@ -211,7 +211,7 @@ def test_an_opponent_for_columns_of_any_kind_is_told_their_kinds(monkeypatch, tm
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     monkeypatch.setenv(OPPONENTS, sys.executable)
     source = MixedNetwork(6, num_train=50, num_test=0)(3)
-    found = Opponent("ges_conditional_gaussian").found(source)
+    found = Opponent("ges_conditional_gaussian").found(source.train)
     expected = np.zeros((6, 6))
     for j, kind in enumerate(source.train.kinds[:-1]):
         if kind.is_discrete:

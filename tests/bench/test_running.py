@@ -36,7 +36,8 @@ from bayesdag.errors import InputError
 JUDGED = (
     *("trivial", "linear", "nonlinear", "joint", "neural_scores"),
     *("broken_worlds", "measured", "exchangeable_pairs", "additive_kinds"),
-    *("paper_linear", "paper_measured", "variations"),
+    *("paper_linear", "paper_measured", "variations", "effects"),
+    *("published_settings", "baseline_posteriors", "certainty_ablations"),
 )
 
 
@@ -164,7 +165,9 @@ def test_a_run_ends_in_time_and_the_same_command_goes_on(instant, tmp_path):
     store = Store(tmp_path)
     wanted = suite("answer", seeds=(0, 60, 61))
     left_out = run_suites([(wanted, store)], limits=RunLimits(minutes=0.005))
-    assert left_out == ["2 cells: the time limit of 0.005 minutes was reached"]
+    assert left_out[0] == "2 cells: the time limit of 0.005 minutes was reached"
+    # As its worker says, whose seconds are those that the cell asks for.
+    assert left_out[1].startswith("cut short after 60 s: answer, fragile, seed 60; it begins anew")
     # The cell that was cut short did not fail: it was not measured.
     assert [(cell.seed, cell.status) for cell in store.read()] == [(0, "done")]
     run_suites([(wanted, store)], limits=RunLimits(0.1, minutes=1.0))
@@ -188,6 +191,15 @@ def test_several_processes_share_the_work(instant, tmp_path):
     assert {cell.stamp["note"] for cell in found} == {"several cells at once"}
     with pytest.raises(InputError, match="jobs is 0; it must be 1 or more"):
         Processes(0)
+
+
+def test_a_run_says_on_every_cell_that_its_machine_was_shared(instant, tmp_path):
+    store = Store(tmp_path)
+    run_suites([(suite("answer"), store)], processes=Processes(note="shared machine"))
+    run_suites([(suite("more", "last"), store)], processes=Processes(2, note="shared machine"))
+    notes = {cell.setting["does"]: cell.stamp["note"] for cell in store.read()}
+    together = "several cells at once, shared machine"
+    assert notes == {"answer": "shared machine", "more": together, "last": together}
 
 
 def test_an_error_of_ours_ends_all_workers(instant, tmp_path):
@@ -253,7 +265,7 @@ def test_baselines_are_in_every_part_that_judges_graphs():
     for name in JUDGED:
         parts = [part for part in load_suite(name).parts if part.name not in ("time", "exact")]
         # Other columns are measured on data sets of a part that has the baselines.
-        judged = [part for part in parts if "others" not in part.name]
+        judged = [p for p in parts if not any(w in p.name for w in ("others", "5 rivals"))]
         for part in judged:
             if any(isinstance(runner, FitRunner) for runner in part.runners.values()):
                 assert set(BASELINES) <= set(part.runners), (name, part.name)
@@ -263,7 +275,7 @@ def test_baselines_are_in_every_part_that_judges_graphs():
     "name",
     [
         *("paper_nonlinear", "paper_measured", "variations", "growth"),
-        *("broken_worlds", "measured", "gaps", "kinds_of_columns", "pooled"),
+        *("broken_worlds", "measured", "gaps", "kinds_of_columns", "pooled", "effects"),
     ],
 )
 def test_engines_published_systems_and_rivals_are_columns_of_every_suite(name):
@@ -271,6 +283,12 @@ def test_engines_published_systems_and_rivals_are_columns_of_every_suite(name):
     needed = {**ENGINES["paper"], **SYSTEMS["paper"], **ADDITIVE["paper"], **RIVALS}
     assert set(needed) <= asked
     assert set(BASELINES) <= asked or name == "growth"
+
+
+def test_on_linear_data_engines_with_lines_stand_beside_everyone_else():
+    asked = {method for part in load_suite("paper_linear").parts for method in part.runners}
+    published = {*SYSTEMS["paper"], "dibs, published"} - {"dibs"}  # the preset for lines
+    assert {*ENGINES["paper"], *published, *ADDITIVE["paper"], *RIVALS, *BASELINES} <= asked
 
 
 def test_a_marking_is_for_methods_that_understand_it():

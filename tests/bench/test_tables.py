@@ -126,6 +126,13 @@ def test_the_page_says_where_the_cells_ran():
     )
 
 
+def test_times_of_a_shared_machine_have_a_row_of_their_own():
+    quiet, shared = (replace(one, stamp={"device": "2 cores"}) for one in cells(a=[1.0, 2.0]))
+    shared.stamp["note"] = "other programs"
+    found = rows(Table("T", ("method", "device"), {"s": "shd .0f"}), [quiet, shared])
+    assert found == ["| a | 2 cores | 1 | 1 |", "| a | 2 cores, shared | 1 | 2 |"]
+
+
 def test_a_share_is_pooled_over_data_sets_with_its_interval():
     found = [
         Cell("part", {}, "a", seed, measures={"pairs": pair, "curve": [[4.0, 1.0, 1.0]] * 6})

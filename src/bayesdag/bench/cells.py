@@ -54,6 +54,12 @@ class Cell:
         return self.stamp.get("commit"), bool(self.stamp.get("changed"))
 
     @property
+    def device(self) -> str | None:
+        """The device that it ran on, and whether other cells or programs slowed it there."""
+        name = self.stamp.get("device")
+        return f"{name}, shared" if name and self.stamp.get("note") else name
+
+    @property
     def place(self) -> Path:
         """Its file, below the root of the store."""
         setting = "_".join(_slug(value) for value in self.setting.values()) or "all"

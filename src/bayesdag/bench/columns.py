@@ -48,7 +48,7 @@ ADDITIVE: dict[Size, Methods] = {
     "quick": {"cam": CAM(num_samples=5)},
     "paper": {"cam": CAM(num_samples=20)},
 }
-RIVALS: dict[str, Runner] = {
+RIVALS: dict[str, Opponent | ScoreMatching] = {
     "GES (causal-learn)": Opponent("ges", {"penalty": 0.5}),
     "BOSS (causal-learn)": Opponent("boss", {"penalty": 0.5}),
     "GRaSP (causal-learn)": Opponent("grasp", {"penalty": 0.5}),
@@ -59,6 +59,8 @@ RIVALS: dict[str, Runner] = {
     "SDCD (sdcd)": Opponent("sdcd", {}),
     "SCORE": ScoreMatching("score"),
     "NoGAM": ScoreMatching("nogam"),
+    "CaPS": ScoreMatching("caps"),
+    "CaPS, raw units": ScoreMatching("caps", raw=True),
 }
 # These train networks for minutes, however small the table.
 TRAINED = ("DAGMA-MLP (dagma)", "NOTEARS-MLP (gcastle)", "GraN-DAG (gcastle)", "SDCD (sdcd)")
@@ -87,7 +89,7 @@ def trivial(**options: Any) -> dict[str, Runner]:
     return fits({name: name for name in BASELINES}, **options)
 
 
-def rivals(size: Size) -> dict[str, Runner]:
+def rivals(size: Size) -> dict[str, Opponent | ScoreMatching]:
     """Other people's methods; at quick size those that answer within seconds."""
     return {
         name: runner for name, runner in RIVALS.items() if size == "paper" or name not in TRAINED

@@ -1,6 +1,7 @@
 """The pages that say where we are better, equal or worse, from stored cells alone.
 
-The first says it in short; every verdict, with its command, is a row of the second.
+The first says it in short; every verdict, with its command, is a row of the second; the third says
+what was run.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -8,9 +9,10 @@ from itertools import groupby
 from pathlib import Path
 
 from bayesdag.bench.cells import Cell
+from bayesdag.bench.coverage import coverage
 from bayesdag.bench.published import PublishedFigure, figures
 from bayesdag.bench.store import PACKED, Store
-from bayesdag.bench.suite import BASE_RATE, BASELINES
+from bayesdag.bench.suite import BASE_RATE, BASELINES, Suite, load_suite, suite_names
 from bayesdag.bench.tables import NONE, markdown
 from bayesdag.bench.verdicts import (
     COMPARED,
@@ -41,9 +43,12 @@ _OWN = "BayesDAG"  # as the paper calls it
 
 
 def write_comparison(out: Path) -> None:
-    """Write `<out>/comparison.md` and `<out>/comparison_rows.md` from the stores below `out`."""
-    found = verdicts({name: Store(out / name).read() for name in _stores(out)})
-    for name, text in (("comparison", comparison(*found)), ("comparison_rows", rows(*found))):
+    """Write `comparison.md`, `comparison_rows.md` and `coverage.md` from the stores below `out`."""
+    suites = {name: load_suite(name) for name in _stores(out) if name in suite_names()}
+    cells = {name: _of_parts(suites[name], Store(out / name).read()) for name in suites}
+    found = verdicts(cells)
+    pages = {"comparison": comparison(*found), "comparison_rows": rows(*found)}
+    for name, text in (pages | {"coverage": coverage(suites, cells)}).items():
         write_whole(out / f"{name}.md", lambda to, text=text: to.write_text(text, encoding="utf-8"))
 
 
@@ -60,7 +65,7 @@ def comparison(printed: Sequence[Verdict], others: Sequence[Verdict]) -> str:
         "# Better, equal, worse",
         f"{WRITTEN} Counts are of settings: one kind of data at one size, by one commit. *Equal* "
         "means not told apart. [Row by row](comparison_rows.md): the rule, figures, data sets, "
-        "commits and commands.",
+        "commits and commands. [Coverage](coverage.md): what was asked for, and what was run.",
         "## In short",
         _summary(printed, others),
         "## Beside the figures that the paper prints",
@@ -226,6 +231,12 @@ def _line(some: Sequence[Verdict]) -> list[str]:
 def _last(name: str) -> tuple[bool, str]:
     """Trivial methods last."""
     return name.partition(" (")[0] in (*BASELINES, BASE_RATE), name
+
+
+def _of_parts(suite: Suite, cells: Iterable[Cell]) -> list[Cell]:
+    """Cells of parts that the suite still has: no command measures those of others again."""
+    parts = {part.name for part in suite.parts}
+    return [cell for cell in cells if cell.part in parts]
 
 
 def _stores(out: Path) -> list[str]:

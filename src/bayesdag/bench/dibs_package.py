@@ -40,7 +40,7 @@ class BesidePackage(OneByOne):
     def measure_one(self, trial: Trial) -> Measures:
         """Distances between edge probabilities, and what each is worth."""
         source = trial.dataset(trial.seed)
-        theirs = self.package.found(source)
+        theirs = self.package.found(source.train)
         ours: list[Posterior] = []
 
         def run() -> None:

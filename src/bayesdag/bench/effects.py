@@ -1,6 +1,6 @@
 """Effects of interventions that a posterior states, beside the true ones."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
@@ -20,14 +20,25 @@ def judge_effects(posterior: Posterior, source: Benchmark, num: int) -> Measures
     The cause goes from one standard deviation below its mean to one above; errors and widths are
     in standard deviations of the outcome.
     """
+
+    def stated(cause: int, outcome: int) -> tuple[float, float, float]:
+        found = posterior.effect(*(source.train.names[node] for node in (cause, outcome)))
+        return found.mean, *found.hdi()
+
+    return judge_stated(stated, source, num)
+
+
+def judge_stated(
+    stated: Callable[[int, int], tuple[float, float, float]], source: Benchmark, num: int
+) -> Measures:
+    """The same of effects that something else states: their means and the ends of intervals."""
     errors, widths, inside = [], [], 0
     chosen = list(_pairs(source.graph, num))
     for cause, outcome in chosen:
-        stated = posterior.effect(*(source.train.names[node] for node in (cause, outcome)))
+        mean, low, high = stated(cause, outcome)
         unit = float(source.train.values[:, outcome].std())
         truth = _true_effect(source, cause, outcome)
-        low, high = stated.hdi()
-        errors.append(abs(stated.mean - truth) / unit)
+        errors.append(abs(mean - truth) / unit)
         widths.append((high - low) / unit)
         inside += low <= truth <= high
     return {

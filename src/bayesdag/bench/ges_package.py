@@ -31,7 +31,7 @@ class BesideSearch(OneByOne):
     def measure_one(self, trial: Trial) -> Measures:
         """Distance between the classes, difference of their scores in nats, time of each."""
         source = trial.dataset(trial.seed)
-        theirs = self.package.found(source)
+        theirs = self.package.found(source.train)
         started = time.process_time()
         score = GaussianBIC(correlations(source.train.scaled), len(source.train.values))
         ours = search(score)

@@ -9,7 +9,7 @@ import tempfile
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 
@@ -19,6 +19,7 @@ from bayesdag import metrics
 from bayesdag.bench import usage
 from bayesdag.bench.judging import of_probabilities
 from bayesdag.bench.suite import Measures, Trial
+from bayesdag.data import Dataset
 from bayesdag.datasets import Benchmark
 from bayesdag.errors import InputError
 from bayesdag.graphs import cpdag
@@ -88,15 +89,15 @@ class Opponent(OneByOne):
     def measure_one(self, trial: Trial) -> Measures:
         """Quality and time of the other package's method."""
         source = trial.dataset(trial.seed)
-        return opponent_measures(self.found(source), source)
+        told = replace(self, settings=self._matched(source))
+        return opponent_measures(told.found(source.train), source)
 
-    def found(self, source: Benchmark) -> dict[str, np.ndarray]:
+    def found(self, data: Dataset) -> dict[str, np.ndarray]:
         """Arrays that the other package's method returns on these rows."""
         with tempfile.TemporaryDirectory() as folder:
             given, found = Path(folder, "given.npz"), Path(folder, "found.npz")
-            kinds = [kind.name for kind in source.train.kinds]
-            np.savez(given, x=source.train.scaled, kinds=kinds)
-            words = [f"{key}={value}" for key, value in self._matched(source).items()]
+            np.savez(given, x=data.scaled, kinds=[kind.name for kind in data.kinds])
+            words = [f"{key}={value}" for key, value in self.settings.items()]
             program = [os.environ[OPPONENTS], str(EXTERNAL / "opponents.py"), self.name]
             _call([*program, str(given), str(found), *words])
             with np.load(found) as file:

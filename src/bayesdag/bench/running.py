@@ -75,12 +75,14 @@ class Processes:
         cpu: and so many of all others, with one thread each and no accelerator.
         on_cores: methods, by their names in the tables, that gain by an accelerator and are counted
             among the others nevertheless.
+        note: stamped on every cell, as that other programs have slowed it.
     """
 
     jobs: int = 1
     gpu: int = 0
     cpu: int = 0
     on_cores: tuple[str, ...] = ()
+    note: str = ""
 
     def __post_init__(self) -> None:
         for name, least in (("jobs", 1), ("gpu", 0), ("cpu", 0)):
@@ -161,10 +163,8 @@ def run_suites(
     if not left:
         return left_out
     if queue.over:
-        return [
-            *left_out,
-            f"{left} cells: the time limit of {limits.minutes:g} minutes was reached",
-        ]
+        words = f"{left} cells: the time limit of {limits.minutes:g} minutes was reached"
+        return [*left_out, words, *queue.cut_short]
     return [
         *left_out,
         f"{left} cells want an accelerator: no process takes them (--gpu-jobs, or --on-cores NAME)",
@@ -178,6 +178,7 @@ class _Queue:
         self, tasks: Sequence[Task], limits: RunLimits, processes: Processes, report: Report
     ) -> None:
         self.waiting = deque(tasks)
+        self.cut_short: list[str] = []  # in words: a run this short never stores such a cell
         self._limits, self._processes, self._report = limits, processes, report
         minutes = limits.minutes
         self._end = float("inf") if minutes is None else time.monotonic() + 60 * minutes
@@ -241,11 +242,13 @@ class _Queue:
 
     def _keep(self, task: Task, outcome: Outcome, note: str) -> bool:
         """Store the cells; False where the time of the whole run cut them short."""
+        note = ", ".join(filter(None, (note, self._processes.note)))
         if note:
             outcome = outcome._replace(stamp={**outcome.stamp, "note": note})
         with self._lock:
             if self.over and outcome.status != "done":
                 self.waiting.appendleft(task)
+                self.cut_short.append(_cut_short(task, outcome.seconds))
                 return False
             for cell in _stored(task, outcome):
                 self._report(cell)
@@ -265,6 +268,15 @@ def _run(serve: Sequence[Callable[[], None]], queue: _Queue) -> None:
         except BaseException:
             queue.give_up()
             raise
+
+
+def _cut_short(task: Task, seconds: float) -> str:
+    setting = ", ".join(map(str, task.batch[0].setting.values()))
+    seeds = " ".join(str(trial.seed) for trial in task.batch)
+    return (
+        f"cut short after {seconds:.0f} s: {setting}, {task.method}, seed {seeds}; it begins anew "
+        "the next time, so give the run more minutes, or cells a limit (--limit) that records it"
+    )
 
 
 _own = threading.local()  # the process that a thread of a cluster's worker keeps for its cells

@@ -1,14 +1,18 @@
-"""SCORE and NoGAM: orders from the gradient and Hessian of the log density, then pruned edges.
+"""SCORE, NoGAM and CaPS: orders from derivatives of the log density, then pruned edges.
 
-Rivals for the benchmark, not methods of the package; no package on PyPI offers them. Both find
+Rivals for the benchmark, not methods of the package; no package on PyPI offers them. All find
 a leaf, take it away and go on; SCORE by the variance of the diagonal of the Hessian, NoGAM by how
-well a leaf's score is a function of its own residual. Edges of the order are pruned as in CAM.
+well a leaf's score is a function of its own residual, CaPS by the mean of the diagonal, which
+depends on units. Edges of the order are pruned as in CAM; CaPS leaves out weak ones before and
+adds strong ones afterwards, as its parent scores say.
 
 References:
     Rolland, Cevher, Kleindessner, Russell, Janzing, Schölkopf, Locatello (2022), Score matching
     enables causal discovery of nonlinear additive noise models, ICML.
     Montagna, Noceti, Rosasco, Zhang, Locatello (2023), Causal discovery with score matching on
     additive models with arbitrary noise, CLeaR.
+    Xu, Li, Liu, Gui (2024), Ordering-based causal discovery for linear and nonlinear relations,
+    NeurIPS.
     Li & Turner (2018), Gradient estimators for implicit models, ICLR (the Stein estimators).
 """
 
@@ -26,47 +30,56 @@ from bayesdag.bench.runners import OneByOne, opponent_measures
 from bayesdag.bench.suite import Measures, Trial
 from bayesdag.data import Dataset
 from bayesdag.errors import InputError
+from bayesdag.graphs import ancestors
 from bayesdag.knowledge import Constraints
 
 STEIN_RIDGE = 0.001  # as published
 RIDGE, GAMMA, NUM_FOLDS = 0.01, 0.1, 5  # of NoGAM's regressions
 CUTOFF, NUM_BASIS = 0.001, 8  # of CAM's pruning
+WEAK, STRONG = 50, 50  # of CaPS, as published: below the best parent's score, above the mean
 Sample = Float[np.ndarray, "n d"]
 LeafOf = Callable[[Sample], int]
 
 
 @dataclass(frozen=True)
 class ScoreMatching(OneByOne):
-    """SCORE or NoGAM on one data set, in this process.
+    """SCORE, NoGAM or CaPS on one data set, in this process.
 
     Attributes:
-        name: "score" or "nogam".
+        name: "score", "nogam" or "caps".
+        raw: columns in their own units instead of standardised ones, as CaPS is published.
     """
 
     name: str = "score"
+    raw: bool = False
 
     def measure_one(self, trial: Trial) -> Measures:
         """Quality and time of the one graph it returns."""
         source = trial.dataset(trial.seed)
+        return opponent_measures(self.found(source.train), source)
+
+    def found(self, data: Dataset) -> dict[str, np.ndarray]:
+        """The graph, and the time that it took."""
         wall, cpu = time.perf_counter(), time.process_time()
-        graph = estimate(source.train, self.name)
+        graph = estimate(data, self.name, self.raw)
         spent = (time.perf_counter() - wall, time.process_time() - cpu)
-        found = {"edge": graph.astype(float), "graphs": graph[None]}
         times = dict(zip(("seconds", "cpu"), map(np.asarray, spent), strict=True))
-        return opponent_measures(found | times, source)
+        return {"edge": graph.astype(float), "graphs": graph[None], **times}
 
 
-def estimate(data: Dataset, name: str) -> Int8[np.ndarray, "d d"]:
-    """The graph that "score" or "nogam" returns."""
+def estimate(data: Dataset, name: str, raw: bool = False) -> Int8[np.ndarray, "d d"]:
+    """The graph that "score", "nogam" or "caps" returns."""
     if name not in LEAVES:
         raise InputError(f"no rival is called {name!r}; there are: {', '.join(LEAVES)}")
-    x = data.scaled
-    order = order_by_leaves(x, LEAVES[name])
-    place = np.argsort(order)
-    earlier = place[:, None] < place[None, :]
-    basis = additive.spline_basis(x, NUM_BASIS)
-    stats = additive.additive_stats(basis, basis.features(x), data.observed)
-    return cam.pruned(stats, earlier, Constraints.free(data.names), CUTOFF)
+    x = data.values - data.values.mean(axis=0) if raw else data.scaled
+    place = np.argsort(order_by_leaves(x, LEAVES[name]))
+    allowed = place[:, None] < place[None, :]
+    scores = parent_scores(x) if name == "caps" else np.zeros(allowed.shape)
+    allowed &= scores >= scores.max(axis=0) / WEAK
+    basis = additive.spline_basis(data.scaled, NUM_BASIS)
+    stats = additive.additive_stats(basis, basis.features(data.scaled), data.observed)
+    graph = cam.pruned(stats, allowed, Constraints.free(data.names), CUTOFF)
+    return supplemented(graph, scores) if name == "caps" else graph
 
 
 def order_by_leaves(x: Sample, leaf_of: LeafOf) -> list[int]:
@@ -92,6 +105,38 @@ def nogam_leaf(x: Sample) -> int:
         predicted = cross_validated(residual[:, None], gradient[:, node])
         errors.append(float(((predicted - gradient[:, node]) ** 2).mean()))
     return int(np.argmin(errors))
+
+
+def caps_leaf(x: Sample) -> int:
+    """The variable whose entry of the Hessian's diagonal is the largest on average."""
+    return int(np.argmax(stein_estimates(x)[1].mean(axis=0)))
+
+
+def parent_scores(x: Sample) -> Float[np.ndarray, "d d"]:
+    """By how much the mean entry of i in the Hessian's diagonal changes without j, at [i, j]."""
+    d = x.shape[1]
+    whole, scores = stein_estimates(x)[1].mean(axis=0), np.zeros((d, d))
+    for child in range(d if d > 1 else 0):
+        others = np.delete(np.arange(d), child)
+        without = stein_estimates(x[:, others])[1].mean(axis=0)
+        scores[others, child] = np.abs(without - whole[others])
+    return scores
+
+
+def supplemented(
+    graph: Int8[np.ndarray, "d d"], scores: Float[np.ndarray, "d d"]
+) -> Int8[np.ndarray, "d d"]:
+    """Adds edges far above the mean over all pairs of the scores of edges, the strongest first.
+
+    An edge that closes a cycle is left out; where nothing was kept, nothing is added.
+    """
+    graph, least = graph.copy(), STRONG * float((graph * scores).mean())
+    if not graph.any():
+        return graph
+    found = np.argwhere((scores >= least) & (graph == 0) & ~np.eye(len(graph), dtype=bool))
+    for i, j in sorted(found.tolist(), key=lambda pair: -scores[pair[0], pair[1]]):
+        graph[i, j] = not ancestors(graph)[j, i]
+    return graph
 
 
 def stein_estimates(x: Sample) -> tuple[Sample, Sample]:
@@ -127,4 +172,4 @@ def _kernel(x: Float[np.ndarray, "n d"], y: Float[np.ndarray, "m d"]) -> Float[n
     return np.exp(-GAMMA * np.maximum(square, 0))
 
 
-LEAVES: dict[str, LeafOf] = {"score": score_leaf, "nogam": nogam_leaf}
+LEAVES: dict[str, LeafOf] = {"score": score_leaf, "nogam": nogam_leaf, "caps": caps_leaf}

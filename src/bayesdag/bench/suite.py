@@ -88,8 +88,8 @@ class Table:
 
     Attributes:
         title: its heading; empty: it follows the one before.
-        rows: what a row stands for: names of the setting, "method", "seed", "device", or
-            "misfit", the bin of the measured misfit.
+        rows: what a row stands for: names of the setting, "method", "seed", "device" (a shared one
+            is another), or "misfit", the bin of the measured misfit.
         columns: heading: "measure [how] [format]", for example "expected_shd .1f" or
             "seconds max .0f"; without `how` the mean over data sets with its 95 % interval.
             "seconds exponent:d" is the power of d with which the seconds grow.

@@ -61,12 +61,13 @@ def _is_shown(table: Table, cell: Cell) -> bool:
 def _value(cell: Cell, key: str) -> Any:
     if key in ("method", "seed"):
         return getattr(cell, key)
+    if key == "device":
+        return cell.device or NONE
     if key == "commit":
         return commit_of(cell)
     if key == "misfit":
         return _misfit_bin(cell.measures.get("misfit"))
-    found = cell.stamp if key == "device" else cell.setting
-    return found.get(key, NONE)
+    return cell.setting.get(key, NONE)
 
 
 def _misfit_bin(misfit: float | None) -> str:

@@ -79,7 +79,7 @@ class Group:
     @property
     def devices(self) -> str:
         """Where the cells ran."""
-        return "; ".join(sorted({str(cell.stamp.get("device", NONE)) for cell in self.cells}))
+        return "; ".join(sorted({cell.device or NONE for cell in self.cells}))
 
     @property
     def command(self) -> str:

@@ -72,6 +72,9 @@ def bench(
         int | None,
         typer.Option(help="Most data sets that engines of the paper fit in one run; then stored."),
     ] = None,
+    note: Annotated[
+        str, typer.Option(help="Stamp this on every cell, as that the machine was shared.")
+    ] = "",
     cluster: Cluster = None,
     retry: Annotated[bool, typer.Option("--retry", help="Run lost cells again.")] = False,
     renew: Annotated[
@@ -122,7 +125,7 @@ def bench(
                 list(suites.values()),
                 wanted,
                 RunLimits(limit, limit_gb, limit_minutes, together),
-                Processes(jobs, gpu_jobs, cpu_jobs, _names(on_cores or [], runners)),
+                Processes(jobs, gpu_jobs, cpu_jobs, _names(on_cores or [], runners), note),
                 report=lambda cell: say(_line(cell), as_json),
             )
         for words in left_out:

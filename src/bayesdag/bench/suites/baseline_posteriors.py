@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from bayesdag.bench.columns import trivial
 from bayesdag.bench.datasets import standardised_columns
 from bayesdag.bench.fits import FitRunner
 from bayesdag.bench.horseshoe import HorseshoeOrders
@@ -58,7 +59,8 @@ def build(size: Size) -> Suite:
     """The suite of this size."""
     seeds = range(FIRST_SEED, FIRST_SEED + NUM_SETS[size])
     sets = [trial for num in ROWS for trial in trials({"rows": num}, _made(num), seeds)]
-    runners = {name: _runner(system) for name, system in SYSTEMS[size].items()}
+    systems = {name: _runner(system) for name, system in SYSTEMS[size].items()}
+    runners = {**systems, **trivial(references={"": BGE})}
     return Suite(
         title="Baselines beside exact posteriors",
         caption="Linear functions, Gaussian noise, five variables, one edge per node, standardised "

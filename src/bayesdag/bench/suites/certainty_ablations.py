@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from bayesdag.bench.columns import fits
+from bayesdag.bench.columns import fits, trivial
 from bayesdag.bench.datasets import standardised_columns
 from bayesdag.bench.suite import Part, Size, Suite, Table, Trial
 from bayesdag.bench.suites.broken_worlds import WORTH
@@ -27,7 +27,8 @@ CAPTION = (
 def build(size: Size) -> Suite:
     """The suite of this size."""
     trials = tuple(_trials(size))
-    parts = (Part("ablations", trials, fits(_methods(size)), 900.0, interleaved=True),)
+    runners = {**fits(_methods(size)), **trivial()}
+    parts = (Part("ablations", trials, runners, 900.0, interleaved=True),)
     return Suite(
         title="What each part of the doubt earns",
         caption=CAPTION,

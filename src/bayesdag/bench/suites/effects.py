@@ -3,7 +3,17 @@
 from itertools import product
 
 from bayesdag import fitting
-from bayesdag.bench.columns import ADDITIVE, ENGINES, LINEAR, PATIENCE, SYSTEMS, fits, trivial
+from bayesdag.bench.columns import (
+    ADDITIVE,
+    ENGINES,
+    LINEAR,
+    PATIENCE,
+    SYSTEMS,
+    fits,
+    rivals,
+    trivial,
+)
+from bayesdag.bench.graph_effects import GraphEffects, TreatmentEffect
 from bayesdag.bench.suite import FIGURES, Part, Runner, Size, Suite, Table, Trial
 from bayesdag.bench.treatments import SURFACES, LeastSquares, PosteriorEffect, Treatments
 from bayesdag.datasets.synthetic import Synthetic
@@ -38,7 +48,10 @@ CAPTION = (
     "standard deviations away. Treatments: tables after IHDP, 747 rows, 25 covariates, the average "
     "effect of a confounded treatment and that on each of a hundred rows (root mean square error, "
     "PEHE); methods are told that covariates precede the treatment and that the outcome follows "
-    "it. Other packages return graphs and state no effects."
+    "it. Rivals return graphs: their effects are those of a linear regression on the cause and its "
+    "parents there, 0 without a path; where a class leaves several sets of parents possible, the "
+    "mean over them and the hull of their intervals (IDA). Treatments: on the treatment and the "
+    "covariates adjacent to it, 0 where the outcome is not; their seconds are those of the graph."
 )
 
 
@@ -59,10 +72,12 @@ def build(size: Size) -> Suite:
 
 def _methods(size: Size) -> dict[str, Runner]:
     options = {"num_effects": NUM_EFFECTS[size]}
+    others = {name: GraphEffects(rival, **options) for name, rival in rivals(size).items()}
     if size == "quick":
-        return {**fits({LINEAR: Collapsed.PRESETS["quick"]}, **options), **trivial(**options)}
+        ours = {LINEAR: Collapsed.PRESETS["quick"]}
+        return {**fits(ours, **options), **others, **trivial(**options)}
     methods = {**ENGINES[size], **SYSTEMS[size], **ADDITIVE[size], "exact": "exact"}
-    return {**fits(methods, **options), **trivial(**options)}
+    return {**fits(methods, **options), **others, **trivial(**options)}
 
 
 def _adjusted(size: Size) -> dict[str, Runner]:
@@ -74,6 +89,7 @@ def _adjusted(size: Size) -> dict[str, Runner]:
         ours |= {m: PosteriorEffect(one) for m, one in methods.items() if _obeys_tiers(one)}
     return {
         **ours,
+        **{name: TreatmentEffect(rival) for name, rival in rivals(size).items()},
         "regression on all covariates": LeastSquares(),
         "regression with interactions": LeastSquares(interactions=True),
         "difference of means": LeastSquares(covariates=False),

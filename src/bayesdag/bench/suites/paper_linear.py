@@ -1,9 +1,9 @@
 """The paper's linear comparison: five variables, beside the exact posterior."""
 
-from bayesdag.bench.columns import LINEAR, PATIENCE, rivals
+from bayesdag.bench.columns import ADDITIVE, ENGINES, LINEAR, NEURAL, PATIENCE, fits, rivals
 from bayesdag.bench.datasets import five_linear
 from bayesdag.bench.fits import with_baselines
-from bayesdag.bench.suite import FIGURES, Part, Size, Suite, Table, trials
+from bayesdag.bench.suite import FIGURES, Part, Runner, Size, Suite, Table, trials
 from bayesdag.methods.bayesdag import BayesDAG
 from bayesdag.methods.bcd import BCD
 from bayesdag.methods.bootstrap_ges import BootstrapGES
@@ -56,8 +56,14 @@ def _parts(size: Size, graph: str) -> list[Part]:
     ours = with_baselines(_methods(size, graph), REFERENCES, score_truth=False)
     return [
         Part(f"{graph}5", sets, ours, PATIENCE, interleaved=True),
-        Part(f"{graph}5 rivals", sets[:5], rivals(size), PATIENCE, interleaved=True),
+        Part(f"{graph}5 rivals", sets[:5], _others(size), PATIENCE, interleaved=True),
     ]
+
+
+def _others(size: Size) -> dict[str, Runner]:
+    """Rivals, and engines for functions that need not be lines."""
+    engines = {n: one for n, one in ENGINES[size].items() if n in (NEURAL, "auto")}
+    return {**fits({**engines, **ADDITIVE[size]}, references=REFERENCES), **rivals(size)}
 
 
 def _methods(size: Size, graph: str) -> PlainData:

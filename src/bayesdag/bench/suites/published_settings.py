@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 
+from bayesdag.bench.columns import fits, trivial
 from bayesdag.bench.fits import FitRunner
 from bayesdag.bench.runners import Opponent
 from bayesdag.bench.suite import Part, Runner, Size, Suite, Table, trials
@@ -131,7 +132,7 @@ def build(size: Size) -> Suite:
 
 
 def _fits(size: Size) -> dict[str, Runner]:
-    return {name: FitRunner(m, score_truth=False) for name, m in SYSTEMS[size].items()}
+    return {**fits(SYSTEMS[size]), **trivial()}
 
 
 def _dibs(size: Size) -> dict[str, Runner]:
@@ -143,4 +144,5 @@ def _dibs(size: Size) -> dict[str, Runner]:
         "dibs": FitRunner(joint, score_truth=False),
         "dibs, marginal": FitRunner(marginal, score_truth=False),
         "dibs-lib": Opponent("dibs_lib", {"steps": steps, "particles": 20, "variance": 0.1}),
+        **trivial(),
     }

@@ -162,7 +162,7 @@ def _tables() -> tuple[Table, ...]:
             {"version": "package_version listed", "wall s, longest": "seconds max .1f"},
             "Settings that are not a package's defaults: " + _settings_in_words(),
             parts=("opponents",),
-            without=("SCORE", "NoGAM"),
+            without=tuple(n for n, one in RIVALS.items() if not isinstance(one, Opponent)),
         ),
         Table(
             "Times of whole runs on a CPU",

@@ -134,10 +134,10 @@ def _drawn(
 
 def _process_inputs(line: FoldFits, used: Float[np.ndarray, " k"]) -> dict[str, np.ndarray]:
     """How the random units of a Gaussian process see their inputs: whitened, as its line does."""
-    root = np.linalg.inv(line.whitening[0].astype(float)).T
+    root = np.linalg.inv(np.asarray(line.whitening, float)[0]).T
     return {
         "process_root": root * used[:, None] * used[None, :],
-        "process_mean": line.input_mean[0] * used,
+        "process_mean": np.asarray(line.input_mean)[0] * used,
     }
 
 
