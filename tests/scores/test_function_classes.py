@@ -1,6 +1,7 @@
 """Classes of functions inside a family: what they cost, and what is drawn of them."""
 
 import dataclasses
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -9,7 +10,7 @@ import pytest
 
 from bayesdag import read
 from bayesdag.model.random_units import random_units
-from bayesdag.scores._neural import crossfit
+from bayesdag.scores._neural import crossfit, folds
 from bayesdag.scores._neural.folds import families_by_size
 from bayesdag.scores._neural.function_classes import (
     CLASS_PROBABILITY,
@@ -170,9 +171,17 @@ def test_a_wavy_curve_is_found_and_a_straight_one_pays_little_for_all_its_knots(
     assert gain(a) > -20
 
 
-@pytest.mark.parametrize("kind", ["line", "curves", "product"])
-def test_drawn_functions_predict_the_rows(key, kind):
-    data, score = rows(kind), SCORE
+@pytest.mark.parametrize(
+    ("kind", "compiled"),
+    [("line", False), ("curves", False), ("product", False), ("product", True)],
+)
+def test_drawn_functions_predict_the_rows(key, kind, compiled, monkeypatch):
+    """Also where families are filled up, as they are for an accelerator."""
+    monkeypatch.setattr(folds, "fold", partial(folds.fold, compiled=compiled))
+    monkeypatch.setattr(folds, "SIZES", (3, *folds.SIZES))
+    monkeypatch.setattr(crossfit, "_MOST_ON_ACCELERATORS", 1)
+    monkeypatch.setattr(crossfit, "_FEWEST_ON_ACCELERATORS", 1)
+    data, score = rows(kind), dataclasses.replace(SCORE, least_unexplained=np.inf)
     stats = score.prepare(data)
     graph = np.zeros((200, 3, 3), dtype=np.int8)
     graph[:, :2, 2] = 1

@@ -13,6 +13,7 @@ __all__ = [
     "dot",
     "lower_inverse",
     "solve",
+    "waiting",
     "weighted_gram",
     "with_added_diagonal",
 ]
@@ -71,6 +72,11 @@ def lower_inverse(root: Float[Array, "p p"]) -> Float[Array, "p p"]:
         return root
     inverse, failed = _LAPACK[root.dtype][2](root, lower=True)
     return np.full_like(root, np.nan) if failed else inverse
+
+
+def waiting(array: Float[Array, "*a"], solved: Float[Array, "*b"]) -> Float[Array, "*a"]:
+    """The array, not before something else is solved: see `lower_inverse`."""
+    return array if namespace(array) is np else array + 0 * solved.reshape(-1)[0]
 
 
 def diagonal_of(vector: Float[Array, " p"]) -> Float[Array, "p p"]:

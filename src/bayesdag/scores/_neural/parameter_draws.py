@@ -121,23 +121,24 @@ def _drawn(
     for kind, fits in zip(FunctionClass, (family.folds, *simple), strict=True):
         rows = np.flatnonzero(classes == kind)
         if len(rows):
-            drawn = _of_class(rng, kind, fits, len(family.members), forms[rows], given.num_rows)
-            # Places that are filled up repeat a column, which may be a parent at its own place.
-            drawn["slopes"] = drawn["slopes"] * family.used
+            drawn = _of_class(rng, kind, fits, forms[rows], given.num_rows)
             if kind == FunctionClass.GAUSSIAN_PROCESS:
-                drawn["process"] = drawn["process"] * family.used.any()
                 drawn |= _process_inputs(simple[0], family.used)
             for name, leaf in drawn.items():
-                result[name][rows] = leaf
+                result[name][rows] = _widened(name, leaf, len(family.members))
+    # Places that are filled up repeat a column, which may be a parent at its own place.
+    result["slopes"] *= family.used
+    result["process"] *= family.used.any()
     return result
 
 
 def _process_inputs(line: FoldFits, used: Float[np.ndarray, " k"]) -> dict[str, np.ndarray]:
     """How the random units of a Gaussian process see their inputs: whitened, as its line does."""
     root = np.linalg.inv(np.asarray(line.whitening, float)[0]).T
+    used = used[: len(root)]
     return {
-        "process_root": root * used[:, None] * used[None, :],
-        "process_mean": np.asarray(line.input_mean)[0] * used,
+        "process_root": (root * used[:, None] * used[None, :])[None],
+        "process_mean": np.asarray(line.input_mean)[:1] * used,
     }
 
 
@@ -167,7 +168,6 @@ def _of_class(
     rng: np.random.Generator,
     kind: FunctionClass,
     fits: Any,  # FoldFits of NumPy arrays, as all that is cached
-    k: int,
     forms: Int[np.ndarray, " r"],
     num_rows: int,
 ) -> dict[str, np.ndarray]:
@@ -193,8 +193,8 @@ def _of_class(
     hidden = {"first": first, "bias": bias} if h else {}
     return {
         **hidden,
-        **_named(kind, second, ("second", "slopes", "kinks", "process", "intercept"), k),
-        **_named(kind, factor, ("scale_units", "scale_slopes", "scale_kinks", "", _CONSTANT), k),
+        **_named(kind, second, h, ("second", "slopes", "kinks", "process", "intercept")),
+        **_named(kind, factor, h, ("scale_units", "scale_slopes", "scale_kinks", "", _CONSTANT)),
         "log_scale": np.log(scale),
         "log_degrees": np.log(SHAPES.degrees)[shape],
         "log_skew": np.log(SHAPES.skew)[shape],
@@ -212,21 +212,22 @@ def _in_engine_units(fits: Any, fold: int, h: int) -> Float[np.ndarray, "q q"]:
 
 
 def _named(
-    kind: FunctionClass, weights: Float[np.ndarray, "r q"], names: tuple[str, ...], k: int
+    kind: FunctionClass, weights: Float[np.ndarray, "r q"], h: int, names: tuple[str, ...]
 ) -> dict[str, np.ndarray]:
-    """Weights of units, k inputs, kinks, random units and the constant, under their names."""
+    """Weights of hidden units, inputs, kinks, random units and the constant, under their names."""
     units, slopes, kinks, process, constant = names
     found = {constant: weights[:, -1]}
     if kind == FunctionClass.NETWORK:
-        h = weights.shape[1] - k - 1
         return found | {units: weights[:, :h], slopes: weights[:, h:-1]}
-    found[slopes] = weights[:, :k]
-    if kind != FunctionClass.LINEAR:
-        end = k * (1 + len(KNOTS))
-        found[kinks] = weights[:, k:end].reshape(len(weights), k, len(KNOTS))
-        if kind == FunctionClass.GAUSSIAN_PROCESS and process:
-            found[process] = weights[:, end:-1]
-    return found
+    if kind == FunctionClass.LINEAR:
+        return found | {slopes: weights[:, :-1]}
+    if kind == FunctionClass.GAUSSIAN_PROCESS:
+        found |= {process: weights[:, -1 - NUM_UNITS : -1]} if process else {}
+        weights = weights[:, :-NUM_UNITS]
+    k = (weights.shape[1] - 1) // (1 + len(KNOTS))
+    end = k * (1 + len(KNOTS))
+    bent = weights[:, k:end].reshape(len(weights), k, len(KNOTS))
+    return found | {slopes: weights[:, :k], kinks: bent}
 
 
 def _inverse_root(matrix: Float[np.ndarray, "q q"]) -> Float[np.ndarray, "q q"]:

@@ -22,7 +22,7 @@ from bayesdag.scores._neural import whitening as units
 from bayesdag.scores._neural.control_flow import choose
 from bayesdag.scores._neural.fold_fits import FoldFits, HeldOut
 from bayesdag.scores._neural.folds import Families, Folds, Rows
-from bayesdag.scores._neural.linear_algebra import columns_first, diagonal_of, dot
+from bayesdag.scores._neural.linear_algebra import columns_first, diagonal_of, dot, waiting
 
 
 class Regressions(NamedTuple):
@@ -81,9 +81,9 @@ def _fitted(rows: Rows, knots: Array, used: Array) -> Fitted:
     table = columns_first(function_classes.basis(x, knots, used))
     # Lines are fitted to the inputs alone, which costs less.
     line, inputs = _lines(rows, used)
+    table = waiting(table, line.fit.log_marginal)
     curves, sizes = _curves((table, y, weight), knots, used)
-    # What solves must wait for what solved before: see `linear_algebra.lower_inverse`.
-    inputs = inputs + 0 * (line.fit.log_marginal[0] + curves.fit.log_marginal[0])
+    table = waiting(table, curves.fit.log_marginal)
     return Fitted(line, curves, _gaussian_process((table, y, weight), inputs, sizes, used))
 
 
