@@ -21,7 +21,10 @@ os.environ.setdefault("BAYESDAG_WORKERS", "1")
 # Programs of tests are small and run few times: optimising them takes longer than running them,
 # and XLA's newer emitters take twice the time of the older ones to compile a program.
 _QUICKLY = "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false"
-os.environ["XLA_FLAGS"] = f"{_QUICKLY} {os.environ.get('XLA_FLAGS', '')}".strip()
+# Programs that are meant for accelerators solve several systems side by side, and on a CPU two
+# solutions that share its threads can block one another for ever.
+_IN_TURN = "--xla_cpu_enable_concurrency_optimized_scheduler=false"
+os.environ["XLA_FLAGS"] = f"{_QUICKLY} {_IN_TURN} {os.environ.get('XLA_FLAGS', '')}".strip()
 
 import jax  # noqa: E402 (the platform and the cache are chosen first)
 import pytest  # noqa: E402

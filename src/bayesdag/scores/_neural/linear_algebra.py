@@ -76,7 +76,8 @@ def lower_inverse(root: Float[Array, "p p"]) -> Float[Array, "p p"]:
 
 def waiting(array: Float[Array, "*a"], solved: Float[Array, "*b"]) -> Float[Array, "*a"]:
     """The array, not before something else is solved: see `lower_inverse`."""
-    return array if namespace(array) is np else array + 0 * solved.reshape(-1)[0]
+    xp, done = namespace(array), solved.sum()
+    return array if xp is np else array + 0 * xp.where(xp.isfinite(done), done, 0.0)
 
 
 def diagonal_of(vector: Float[Array, " p"]) -> Float[Array, "p p"]:
