@@ -32,6 +32,8 @@ def test_every_row_leaves_out_one_part_of_the_preset():
     assert names == [
         "coarsened",
         "equivalent_lines",
+        "gaussian_processes",
+        "gaussian_processes",
         "normal_scores",
         "simpler_functions",
         "trusted_rows",

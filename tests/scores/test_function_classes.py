@@ -231,7 +231,8 @@ def test_filling_a_family_up_leaves_the_evidence_of_a_gaussian_process_as_it_is(
 
 
 def test_networks_are_the_only_functions_where_simpler_ones_are_left_out(key):
-    data, score = rows("line"), dataclasses.replace(SCORE, simpler_functions=False)
+    alone = {"simpler_functions": False, "gaussian_processes": False}
+    data, score = rows("line"), dataclasses.replace(SCORE, **alone)
     stats = score.prepare(data)
     found = score.log_evidence(stats, 2, SETS)
     assert np.isfinite(found).all()

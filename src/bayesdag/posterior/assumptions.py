@@ -18,6 +18,7 @@ _FUNCTIONS = {
     "by level": "a line for each level",
     "quadratic": "quadratic",
     "network": "a network",
+    "gaussian process": "a Gaussian process",
     "table": "a table of its parents' levels",
 }
 

@@ -4,12 +4,13 @@ log p(all rows) = log p(some) + log p(the others | some). Small networks are tra
 folds but one: the first term is Laplace's approximation around them, which charges for
 every parameter that the rows determine, the second is their predictive density of the fold
 they have not seen, which charges for what Laplace overlooks. The mean over the folds is the
-evidence (of lines and sums of curves Laplace overlooks nothing, and one fit is enough): no
+evidence (of regressions Laplace overlooks nothing, and one fit is enough): no
 penalty constant, no assumption on the shape of the functions beyond one hidden layer, tails of
 the noise as the residuals show them, and a scale of the noise that may depend on the parents.
-Every family is also a line and a sum of curves (`_neural.function_classes`), and each of them of
-the values as they are and of their normal scores (`_neural.normal_scores`); all are equally
-probable beforehand. Lines have the parameter prior of BGe, under which Markov equivalent graphs
+Every family is also a line, a sum of curves and a Gaussian process (`_neural.function_classes`,
+`_neural.gaussian_process`), and each of them of the values as they are and of their normal scores
+(`_neural.normal_scores`). Beforehand one half is that of lines, and the others are equally
+probable. Lines have the parameter prior of BGe, under which Markov equivalent graphs
 have equal evidence (`_neural.wishart_prior`). Posteriors under other assumptions on the noise:
 `noise_hypotheses`.
 """
@@ -114,11 +115,11 @@ class NeuralStats:
 class NeuralScore:
     """Evidence of small networks, half integrated, half predicted; Student-t or Gaussian noise.
 
-    h(x) = f(parents) + s(parents) · noise, where f is a line, a sum of curves or a network, h
-    the identity or the normal scores of x (parents then count with theirs, too), and s is
-    constant or not: all are equally probable beforehand, family by family. Taken for constant
-    where it is not, the scale makes wrong directions look right, and so does noise that is
-    taken to add to x where it adds to h(x).
+    h(x) = f(parents) + s(parents) · noise, where f is a line (with probability one half
+    beforehand), a sum of curves, a Gaussian process or a network, h the identity or the normal
+    scores of x (parents then count with theirs, too), and s is constant or not, family by family.
+    Taken for constant where it is not, the scale makes wrong directions look right, and so does
+    noise that is taken to add to x where it adds to h(x).
     Networks come close to a function but not arbitrarily so, and what they miss is worth
     more nats the more rows there are. Evidence is therefore coarsened (Miller & Dunson, 2019,
     "Robust Bayesian inference via coarsening").
@@ -134,7 +135,8 @@ class NeuralScore:
         skewed: whether noise may be skewed.
         average_noise_models: whether `collapsed` averages the posterior over noise models
             (see `noise_hypotheses`); the score itself is that of this noise model alone.
-        simpler_functions: whether lines and sums of curves are hypotheses beside networks.
+        simpler_functions: whether lines and sums of curves are hypotheses, too.
+        gaussian_processes: whether Gaussian processes are.
         normal_scores: whether families count through normal scores, too.
         equivalent_lines: whether the parameter prior is one under which lines of Markov
             equivalent graphs have equal evidence.
@@ -158,6 +160,7 @@ class NeuralScore:
     skewed: bool = False
     average_noise_models: bool = True
     simpler_functions: bool = True
+    gaussian_processes: bool = True
     normal_scores: bool = True
     equivalent_lines: bool = True
     trusted_rows: float = 8000.0
@@ -212,7 +215,7 @@ class NeuralScore:
         values = np.concatenate([scaled, margins.values], axis=1)
         chosen = observed[:, margins.origin]
         folds = in_folds.fold(rng, values, chosen, self._folds(data.num_rows))
-        cache = network_cache.NetworkCache(recorder_of(recorder), self.simpler_functions)
+        cache = network_cache.NetworkCache(recorder_of(recorder), self._classes)
         cache.expect(_EXPECTED_PARENTS, folds, self._plan())
         moments = AdditiveSurrogate().prepare(data)
         prior = wishart_prior.wishart_prior(values, chosen) if self.equivalent_lines else None
@@ -385,6 +388,14 @@ class NeuralScore:
             seed=self.seed,
             least_unexplained=self.least_unexplained if self.simpler_functions else -np.inf,
         )
+
+    @property
+    def _classes(self) -> frozenset[int]:
+        """Of functions, that are hypotheses."""
+        kind = function_classes.FunctionClass
+        left_out = {kind.LINEAR, kind.ADDITIVE} if not self.simpler_functions else set()
+        left_out |= set() if self.gaussian_processes else {kind.GAUSSIAN_PROCESS}
+        return frozenset(kind) - left_out
 
     @property
     def _forms(self) -> tuple[NoiseForm, ...]:

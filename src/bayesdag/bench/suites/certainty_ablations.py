@@ -17,8 +17,8 @@ SIZES = {"quick": (3, 100), "paper": (5, 1000)}
 CAPTION = (
     "Families of the development half alone, five variables, one edge per node, 1000 rows, "
     "seeds below 1000; `linear` is linear Gaussian. Each row leaves out one part: networks "
-    "alone (no lines and sums of curves), no normal scores, parameter priors that are not "
-    "score equivalent, evidence that is not coarsened where a check contradicts the model, "
+    "alone (no other functions), no Gaussian processes, no normal scores, parameter priors that "
+    "are not score equivalent, evidence that is not coarsened where a check contradicts the model, "
     "evidence at its word whatever the number of rows, no groups that nobody marked. Columns as "
     "in broken_worlds."
 )
@@ -48,9 +48,11 @@ def _methods(size: Size) -> PlainData:
         whole = replace(Collapsed.PRESETS["quick"], score=score)
         return {"collapsed, neural": whole, "not coarsened": replace(whole, coarsened=False)}
     infinite = float("inf")
+    alone = replace(score, simpler_functions=False, gaussian_processes=False)
     return {
         "collapsed, neural": whole,
-        "networks alone": replace(whole, score=replace(score, simpler_functions=False)),
+        "networks alone": replace(whole, score=alone),
+        "no Gaussian processes": replace(whole, score=replace(score, gaussian_processes=False)),
         "no normal scores": replace(whole, score=replace(score, normal_scores=False)),
         "priors of their own": replace(whole, score=replace(score, equivalent_lines=False)),
         "not coarsened": replace(whole, coarsened=False),

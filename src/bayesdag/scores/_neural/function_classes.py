@@ -1,9 +1,9 @@
-"""Classes of functions inside a family: straight lines, sums of curves, networks.
+"""Classes of functions inside a family: lines, sums of curves, Gaussian processes, networks.
 
 The evidence of a network pays for hidden units, so that a line which a network could be is
 charged for what it does not need, and the charge decides about arrows. Lines and sums of curves
-are therefore hypotheses of their own, equally probable beforehand in every family: no family
-scores worse than a simpler one that it contains by more than those odds.
+are therefore hypotheses of their own in every family, whose probabilities beforehand are fixed: no
+family scores worse than a simpler one that it contains by more than those odds.
 
 Both are linear in a fixed basis, the inputs and their kinks: a network without hidden units
 that reads the basis, fitted by ridge regression, with Laplace's approximation as for any other.

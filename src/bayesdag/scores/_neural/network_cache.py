@@ -87,11 +87,11 @@ class TrainedFamily(NamedTuple):
             folds=networks.folds,
         )
 
-    def without_regressions(self) -> "TrainedFamily":
-        """The family if lines and sums of curves are no hypotheses."""
-        network = (np.arange(len(FunctionClass)) == FunctionClass.NETWORK)[:, None]
+    def with_classes(self, classes: frozenset[int]) -> "TrainedFamily":
+        """The family if only these classes of functions are hypotheses."""
+        count = np.array([kind in classes for kind in FunctionClass])[:, None]
         evidence, predicted = (
-            np.where(network, leaf, -np.inf) for leaf in (self.log_evidence, self.predicted)
+            np.where(count, leaf, -np.inf) for leaf in (self.log_evidence, self.predicted)
         )
         return self._replace(log_evidence=evidence, predicted=predicted)
 
@@ -139,7 +139,7 @@ class NetworkCache:
 
     Attributes:
         recorder: where batches of trained families are recorded, and recalled from.
-        simpler_functions: whether lines and sums of curves count beside networks.
+        classes: of functions, that count.
         trained: families.
         queue: families to train again with the next batch.
         consulted: families whose smaller sets were queued because of them, as they were then.
@@ -148,7 +148,7 @@ class NetworkCache:
     """
 
     recorder: Recorder
-    simpler_functions: bool = True
+    classes: frozenset[int] = frozenset(FunctionClass)
     trained: dict[Family, TrainedFamily] = field(default_factory=dict)
     queue: dict[Family, None] = field(default_factory=dict)
     consulted: dict[Family, TrainedFamily] = field(default_factory=dict)
@@ -238,8 +238,8 @@ class NetworkCache:
         every = self._recalled("regressions", crossfit.without_networks, folds, groups, plan)
         for (which, group), scored in zip(by_size, every, strict=True):
             for k, family in zip(which, _families_of(group, scored), strict=True):
-                if not self.simpler_functions:
-                    family = family.without_regressions()
+                if len(self.classes) < len(FunctionClass):
+                    family = family.with_classes(self.classes)
                 self.trained[families[k]] = family
 
     def _train_networks(
