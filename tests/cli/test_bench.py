@@ -72,6 +72,7 @@ def test_bench_takes_in_cells_of_other_machines_and_says_where_we_stand(tmp_path
     assert "broken_worlds: 6 cells taken into found/broken_worlds" in shown
     found = {path.name for path in (tmp_path / "found").iterdir()}
     pages = {"broken_worlds.md", "reliability.md", "comparison.md", "comparison_rows.md"}
+    pages.add("coverage.md")
     assert found == {"broken_worlds.jsonl.gz", *pages}
     page = (tmp_path / "found" / "comparison_rows.md").read_text()
     assert "| data selection | auto | E-SHD | 1.03 ± 0.14 (3) | cam (3) | – | – | – |" in page

@@ -55,7 +55,7 @@ def test_a_file_of_true_edges_is_read_or_refused_in_words(tmp_path):
     expected[0, 1] = 1
     np.testing.assert_array_equal(read_edges(path, NAMES), expected)
     path.write_text("cause,effect\nrain,snow\n")
-    with pytest.raises(InputError, match="'snow', which is no column"):
+    with pytest.raises(InputError, match="'snow', no column of the table"):
         read_edges(path, NAMES)
     path.write_text("a,b\n")
     with pytest.raises(InputError, match="cause,effect"):
