@@ -125,6 +125,11 @@ def left_out(by: Whitening, fit: Fit, weight: Float[Array, " n"]) -> HeldOut:
     return _judged(by, fit, laplace.leave_one_out(fit, weight), weight.sum())
 
 
+def as_fitted(by: Whitening, fit: Fit, weight: Float[Array, " n"]) -> HeldOut:
+    """Rows as a function sees them that was fitted to all of them: their leverage takes time."""
+    return _judged(by, fit, laplace.as_fitted(fit), weight.sum())
+
+
 def _judged(by: Whitening, fit: Fit, predicted: Predicted, num_rows: Array) -> HeldOut:
     density = predicted.log_density - namespace(by.spread).log(by.spread)
     return HeldOut(_kept(by, fit, num_rows), density, predicted.residual)

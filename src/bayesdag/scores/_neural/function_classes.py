@@ -152,14 +152,38 @@ def regress_in_best_units(
         factors: of the units of the inputs, for every choice of them.
     """
     network = _nothing(rows)
-    xp, precision = namespace(rows.inputs), functions.prior_precision(network, used)
+    precision = functions.prior_precision(network, used)
     read = functions.features(network, rows.inputs)
     start = _plain(read, rows, precision)
-    factors = xp.concatenate([factors, xp.ones_like(factors[:, :1])], axis=1)
-    second, best, choice = _chosen(read, rows, precision[None, :] * factors**2, start)
+    residual = rows.target - dot(read, start)
+    factors = _with_constant(factors)
+    second, best, choice = _chosen(read, rows, precision[None, :] * factors**2, residual, start)
     factor = factors[best]
     second = _robust(read, rows, precision * factor**2, second, _ROBUST_STEPS - 1)
     return network._replace(second=second * factor), best, choice
+
+
+def regress_beside(
+    rows: TrainingRows,
+    used: Float[Array, " q"],
+    factors: Float[Array, "o q"],
+    residual: Float[Array, " n"],
+) -> tuple[Network, Int[Array, ""], Float[Array, ""]]:
+    """The same in one step, with the weights that the residuals of another regression suggest.
+
+    Sums over the rows of many columns take the time of this: they are made once.
+    """
+    network = _nothing(rows)
+    xp, precision = namespace(rows.inputs), functions.prior_precision(network, used)
+    read, factors = functions.features(network, rows.inputs), _with_constant(factors)
+    start = xp.zeros_like(precision)
+    second, best, choice = _chosen(read, rows, precision[None, :] * factors**2, residual, start)
+    return network._replace(second=second * factors[best]), best, choice
+
+
+def _with_constant(factors: Float[Array, "o q"]) -> Float[Array, "o p"]:
+    xp = namespace(factors)
+    return xp.concatenate([factors, xp.ones_like(factors[:, :1])], axis=1)
 
 
 def _nothing(rows: TrainingRows) -> Network:
@@ -192,11 +216,11 @@ def _robust(
 
 
 def _chosen(
-    read: Array, rows: TrainingRows, precisions: Float[Array, "o q"], start: Array
+    read: Array, rows: TrainingRows, precisions: Float[Array, "o q"], residual: Array, start: Array
 ) -> tuple[Float[Array, " q"], Int[Array, ""], Float[Array, ""]]:
     """One weighted step under each prior: the weights of most evidence, and whose they are."""
     xp, count = namespace(read), namespace(read).maximum(rows.weight.sum(), 1.0)
-    weight, scale = _weights(rows, rows.target - dot(read, start))
+    weight, scale = _weights(rows, residual)
     equations = _equations(read, rows.target, weight)
     options: list[Array] = []
     evidence: list[Array] = []
@@ -205,8 +229,8 @@ def _chosen(
         prior = scale**2 * precision if not options else scale**2 * precision + 0 * options[-1]
         second = _solved(equations, prior, start)
         root = cholesky(with_added_diagonal(equations.matrix, prior + 0 * second))
-        residual = rows.target - dot(read, second)
-        squares = dot(weight * residual, residual) + dot(prior * second, second)
+        left = rows.target - dot(read, second)
+        squares = dot(weight * left, left) + dot(prior * second, second)
         volume = xp.log(xp.diagonal(root)).sum() - 0.5 * xp.log(prior).sum()
         options.append(second)
         evidence.append(-0.5 * count * xp.log(squares) - volume)

@@ -11,7 +11,7 @@ from jaxtyping import Float
 from bayesdag.model import random_units
 from bayesdag.model.array_namespace import Array, namespace
 
-NUM_UNITS = 96
+NUM_UNITS = 64
 # Variance of the function about a sum of curves, for a standardised target and unit of 1.
 AMPLITUDES = (1.0, 10.0, 100.0)
 

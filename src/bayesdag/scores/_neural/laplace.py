@@ -125,6 +125,12 @@ def predict(fitted: Fit, rows: TrainingRows) -> Predicted:
     return _predicted(fitted, seen, _leverage(fitted, seen))
 
 
+def as_fitted(fitted: Fit) -> Predicted:
+    """The same for the rows that were fitted, as the fit itself sees them."""
+    seen = fitted.seen
+    return _predicted(fitted, seen, 0 * seen.residual)
+
+
 def leave_one_out(fitted: Fit, weight: Float[Array, " n"]) -> Predicted:
     """The same for the rows that were fitted, each as a fit without it would see it.
 

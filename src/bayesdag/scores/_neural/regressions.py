@@ -22,7 +22,10 @@ from bayesdag.scores._neural import whitening as units
 from bayesdag.scores._neural.control_flow import choose
 from bayesdag.scores._neural.fold_fits import FoldFits, HeldOut
 from bayesdag.scores._neural.folds import Families, Folds, Rows
+from bayesdag.scores._neural.laplace import Fit
 from bayesdag.scores._neural.linear_algebra import columns_first, diagonal_of, dot, waiting
+from bayesdag.scores._neural.network import Network, TrainingRows
+from bayesdag.scores._neural.whitening import Whitening
 
 
 class Regressions(NamedTuple):
@@ -84,7 +87,8 @@ def _fitted(rows: Rows, knots: Array, used: Array) -> Fitted:
     table = waiting(table, line.fit.log_marginal)
     curves, sizes = _curves((table, y, weight), knots, used)
     table = waiting(table, curves.fit.log_marginal)
-    return Fitted(line, curves, _gaussian_process((table, y, weight), inputs, sizes, used))
+    process = _gaussian_process((table, y, weight), inputs, sizes, curves, used)
+    return Fitted(line, curves, process)
 
 
 def _lines(rows: Rows, used: Array) -> tuple[HeldOut, Float[Array, "n k"]]:
@@ -110,17 +114,25 @@ def _curves(rows: Rows, knots: Array, used: Array) -> tuple[HeldOut, Float[Array
     sizes = xp.stack(
         [function_classes.sizes_of_curves(spread, knots, used, amount) for amount in smoothing]
     )
-    return _in_best_units(rows, members, sizes, function_classes.features_of_scale(k))
+    by, seen = _scaled(rows, members, sizes[0])
+    found = function_classes.regress_in_best_units(seen, members, sizes / sizes[:1])
+    by, fit = _in_best_units(by, seen, members, sizes, found, function_classes.features_of_scale(k))
+    return fold_fits.left_out(by, fit, weight), sizes[found[1]]
 
 
 def _gaussian_process(
-    rows: Rows, inputs: Float[Array, "n k"], sizes: Float[Array, " q"], used: Array
+    rows: Rows,
+    inputs: Float[Array, "n k"],
+    sizes: Float[Array, " q"],
+    curves: HeldOut,
+    used: Array,
 ) -> HeldOut:
     """The Gaussian process beside a sum of curves whose size suits the rows best.
 
     Args:
         inputs: whitened.
         sizes: units of the basis of the sum of curves.
+        curves: the sum of curves itself, whose residuals say how to weigh the rows.
     """
     (table, y, weight), k, xp = rows, len(used), namespace(used)
     wide = columns_first(xp.concatenate([table, gaussian_process.units(inputs, used)], axis=1))
@@ -128,21 +140,31 @@ def _gaussian_process(
     options = xp.stack(
         [gaussian_process.sizes(sizes, members, size) for size in gaussian_process.AMPLITUDES]
     )
+    by, seen = _scaled((wide, y, weight), members, options[0])
+    residual = curves.residual[:, 0] * (curves.fit.noise.scale[0] / by.spread)
+    found = function_classes.regress_beside(seen, members, options / options[:1], residual)
     scale = np.append(function_classes.features_of_scale(k)[:-1], wide.shape[1])
-    return _in_best_units((wide, y, weight), members, options, scale)[0]
+    by, fit = _in_best_units(by, seen, members, options, found, scale)
+    return fold_fits.as_fitted(by, fit, weight)
+
+
+def _scaled(rows: Rows, members: Array, size: Array) -> tuple[Whitening, TrainingRows]:
+    by = units.scaling(*rows, members, size)
+    return by, units.scaled(by, *rows, members)
 
 
 def _in_best_units(
-    rows: Rows, members: Array, sizes: Float[Array, "o q"], scale: Int[np.ndarray, " c"]
-) -> tuple[HeldOut, Float[Array, " q"]]:
-    """A regression in the units of most evidence, averaged over all of them, and those units."""
-    by = units.scaling(*rows, members, sizes[0])
-    seen = units.scaled(by, *rows, members)
-    factors = sizes / sizes[:1]
-    network, best, choice = function_classes.regress_in_best_units(seen, members, factors)
-    seen = seen._replace(inputs=seen.inputs / factors[best][None, :])
+    by: Whitening,
+    seen: TrainingRows,
+    members: Array,
+    sizes: Float[Array, "o q"],
+    found: tuple[Network, Int[Array, ""], Float[Array, ""]],
+    scale: Int[np.ndarray, " c"],
+) -> tuple[Whitening, Fit]:
+    """A regression in the units of most evidence, averaged over all of them."""
+    network, best, choice = found
+    factor = sizes[best] / sizes[0]
     by = by._replace(root=diagonal_of(sizes[best]), inverse=diagonal_of(1 / sizes[best]))
-    fit = laplace.fit(network, seen, members, scale)
-    found = fold_fits.left_out(by, fit, seen.weight)
-    averaged = found.fit._replace(log_marginal=found.fit.log_marginal + choice)
-    return found._replace(fit=averaged), sizes[best]
+    own = seen._replace(inputs=seen.inputs / factor[None, :])
+    fit = laplace.fit(network, own, members, scale)
+    return by, fit._replace(log_marginal=fit.log_marginal + choice)
