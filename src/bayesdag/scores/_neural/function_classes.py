@@ -155,9 +155,10 @@ def regress_in_best_units(
     precision = functions.prior_precision(network, used)
     read = functions.features(network, rows.inputs)
     start = _plain(read, rows, precision)
-    residual = rows.target - dot(read, start)
+    weight, scale = _weights(rows, rows.target - dot(read, start))
     factors = _with_constant(factors)
-    second, best, choice = _chosen(read, rows, precision[None, :] * factors**2, residual, start)
+    precisions = precision[None, :] * factors**2
+    second, best, choice = _chosen(read, rows._replace(weight=weight), precisions, scale, start)
     factor = factors[best]
     second = _robust(read, rows, precision * factor**2, second, _ROBUST_STEPS - 1)
     return network._replace(second=second * factor), best, choice
@@ -169,15 +170,18 @@ def regress_beside(
     factors: Float[Array, "o q"],
     residual: Float[Array, " n"],
 ) -> tuple[Network, Int[Array, ""], Float[Array, ""]]:
-    """The same in one step, with the weights that the residuals of another regression suggest.
+    """The same in two steps, of which the second weighs the rows.
 
-    Sums over the rows of many columns take the time of this: they are made once.
+    Sums over the rows of many columns take the time of this. The noise is at first taken for as
+    large as the residuals of another regression.
     """
     network = _nothing(rows)
     xp, precision = namespace(rows.inputs), functions.prior_precision(network, used)
     read, factors = functions.features(network, rows.inputs), _with_constant(factors)
-    start = xp.zeros_like(precision)
-    second, best, choice = _chosen(read, rows, precision[None, :] * factors**2, residual, start)
+    precisions = precision[None, :] * factors**2
+    scale = xp.sqrt(_mean_square(rows, residual))
+    second, best, choice = _chosen(read, rows, precisions, scale, xp.zeros_like(precision))
+    second = _robust(read, rows, precisions[best], second, 1)
     return network._replace(second=second * factors[best]), best, choice
 
 
@@ -216,11 +220,15 @@ def _robust(
 
 
 def _chosen(
-    read: Array, rows: TrainingRows, precisions: Float[Array, "o q"], residual: Array, start: Array
+    read: Array, rows: TrainingRows, precisions: Float[Array, "o q"], scale: Array, start: Array
 ) -> tuple[Float[Array, " q"], Int[Array, ""], Float[Array, ""]]:
-    """One weighted step under each prior: the weights of most evidence, and whose they are."""
-    xp, count = namespace(read), namespace(read).maximum(rows.weight.sum(), 1.0)
-    weight, scale = _weights(rows, residual)
+    """One step under each prior: the weights of most evidence, and whose they are.
+
+    Args:
+        scale: of the noise.
+    """
+    xp, weight = namespace(read), rows.weight
+    count = xp.maximum((weight > 0).sum().astype(weight.dtype), 1.0)
     equations = _equations(read, rows.target, weight)
     options: list[Array] = []
     evidence: list[Array] = []
