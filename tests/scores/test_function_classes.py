@@ -193,8 +193,8 @@ def test_drawn_functions_predict_the_rows(key, kind, compiled, monkeypatch):
     left = data.scaled[:, 2] - np.mean(means, axis=0)
     noise = 0.5 / data.scaling.scale[2]
     assert left.std() == pytest.approx(noise, rel=0.2)
-    # What the draws differ by is the uncertainty of a regression, not more than the noise; a surface
-    # is less certain than curves.
+    # What the draws differ by is the uncertainty of a regression, not more than the noise; that of
+    # a surface is larger than that of curves.
     assert np.std(means, axis=0).mean() < (0.5 if kind == "product" else 0.4) * noise
 
 
