@@ -49,12 +49,13 @@ def certainty(page: str) -> str:
     section = page.split(SECTION)[1].split("\n## ")[0]
     rows = [line.strip("| ").split(" | ") for line in section.splitlines() if line.startswith("|")]
     shares: dict[str, dict[str, str]] = defaultdict(dict)
-    for method, data, _, share, *_ in rows[2:]:
+    # Of the rows of several commits, that of the most data sets comes last.
+    for method, data, _, share, *_ in sorted(rows[2:], key=lambda row: int(row[2].split()[0])):
         if method in FUNCTIONS:
             shares[data.replace("_", " ")][method] = share
     head = ["data", *(f"true of those ≥ .95, {name}" for name in FUNCTIONS.values())]
     lines = [head, ["---"] * len(head)]
-    lines += [[data, *(own.get(m, "–") for m in FUNCTIONS)] for data, own in shares.items()]
+    lines += [[data, *(own.get(m, "–") for m in FUNCTIONS)] for data, own in sorted(shares.items())]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
