@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from bayesdag.bench import Cell, Store
-from bayesdag.bench.tables import commit_of
+from bayesdag.bench.table_rows import commit_of
 
 ROOT = Path(__file__).parents[1]
 CELLS = ROOT / "experiments/results/rivals"

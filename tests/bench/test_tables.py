@@ -9,7 +9,8 @@ from scipy import stats
 from bayesdag.bench.cells import Cell
 from bayesdag.bench.fits import FitRunner
 from bayesdag.bench.suite import Part, Suite, Table, Trial
-from bayesdag.bench.tables import interval, page
+from bayesdag.bench.table_entries import interval
+from bayesdag.bench.tables import page
 
 
 def cells(**by_method: list[float]) -> list[Cell]:

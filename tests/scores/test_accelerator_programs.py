@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bayesdag.runs.checkpoint import recorder_of
+from bayesdag.runs.recording import recorder_of
 from bayesdag.scores._neural import crossfit, folds, network_cache, noise_forms, programs
 from tests.toys import NETWORK_ROWS, SMALL_NETWORKS
 

@@ -13,7 +13,8 @@ from bayesdag.bench.coverage import coverage
 from bayesdag.bench.published import PublishedFigure, figures
 from bayesdag.bench.store import PACKED, Store
 from bayesdag.bench.suite import BASE_RATE, BASELINES, Suite, load_suite, suite_names
-from bayesdag.bench.tables import NONE, markdown
+from bayesdag.bench.table_entries import NONE
+from bayesdag.bench.tables import markdown
 from bayesdag.bench.verdicts import (
     COMPARED,
     KINDS,

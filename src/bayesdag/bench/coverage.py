@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from bayesdag.bench.cells import Cell
 from bayesdag.bench.planning import empty_cell
 from bayesdag.bench.suite import Part, Suite
-from bayesdag.bench.tables import NONE, markdown
+from bayesdag.bench.table_entries import NONE
+from bayesdag.bench.tables import markdown
 
 CAPTION = (
     "Of every part of a suite at the paper's size: how many data sets it asks for, and which "

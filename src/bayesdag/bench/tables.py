@@ -7,27 +7,15 @@ from pathlib import Path
 from bayesdag.bench.cells import Cell
 from bayesdag.bench.store import Store
 from bayesdag.bench.suite import Suite, Table
-from bayesdag.bench.table_entries import NEGLIGIBLE, NONE, TableColumn, interval
+from bayesdag.bench.table_entries import TableColumn
 from bayesdag.bench.table_rows import (
     cells_of,
-    commit_of,
     groups_of,
     is_former,
     method_order,
     ratio_of_means,
 )
 from bayesdag.runs.files import write_whole
-
-__all__ = [
-    "FORMER",
-    "NEGLIGIBLE",
-    "NONE",
-    "commit_of",
-    "interval",
-    "markdown",
-    "page",
-    "write_page",
-]
 
 FORMER = "†"  # beside names of methods that the suite has not, or no longer
 

@@ -10,7 +10,8 @@ from scipy import stats
 from bayesdag.bench.cells import Cell
 from bayesdag.bench.published import SYSTEMS, PublishedFigure, figures
 from bayesdag.bench.suite import BASE_RATE, BASELINES
-from bayesdag.bench.tables import NONE, commit_of, interval
+from bayesdag.bench.table_entries import NONE, interval
+from bayesdag.bench.table_rows import commit_of
 
 OURS = ("auto", "collapsed, neural", "bayesdag", "bayesdag, published")
 # Measure: heading, whether less is better, and its format.

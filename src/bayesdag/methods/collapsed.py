@@ -31,8 +31,8 @@ from bayesdag.posterior import Posterior, coarsening
 from bayesdag.posterior.check_result import Check
 from bayesdag.random import generator, split
 from bayesdag.runs import loop
-from bayesdag.runs.checkpoint import recorder_of
 from bayesdag.runs.devices import on_cpu
+from bayesdag.runs.recording import recorder_of
 from bayesdag.runs.trees import map_leaves
 from bayesdag.scores import in_words, notes_of
 from bayesdag.scores.additive import Additive

@@ -21,7 +21,7 @@ from bayesdag.orders.search import Found
 from bayesdag.orders.strategies import SearchStrategy
 from bayesdag.random import generator, split
 from bayesdag.runs import host_loop, loop
-from bayesdag.runs.checkpoint import fingerprint
+from bayesdag.runs.packing import fingerprint
 from bayesdag.runs.trees import map_leaves
 from bayesdag.types import Array, Key, PlainData, Recorder
 

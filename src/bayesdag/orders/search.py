@@ -14,7 +14,7 @@ from jaxtyping import Float, Int, Int8
 from bayesdag.graphs import topological_order
 from bayesdag.graphs.bitsets import row_of
 from bayesdag.orders.parent_search import TOLERANCE, Choice, ParentSearch
-from bayesdag.runs.checkpoint import fingerprint
+from bayesdag.runs.packing import fingerprint
 from bayesdag.types import Recorder
 
 

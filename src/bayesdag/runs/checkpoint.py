@@ -16,20 +16,7 @@ from bayesdag.errors import FileFormatError, WriteError
 from bayesdag.runs import journal, packing
 from bayesdag.runs.files import write_whole
 from bayesdag.runs.journal import Arrays, Located
-from bayesdag.runs.memory_journal import MemoryJournal
-from bayesdag.runs.packing import fingerprint, pack, unpack_like
-from bayesdag.runs.recording import MonitorGroup, recorder_of
 from bayesdag.types import PlainData, Pytree
-
-__all__ = [
-    "Checkpoint",
-    "MemoryJournal",
-    "MonitorGroup",
-    "fingerprint",
-    "pack",
-    "recorder_of",
-    "unpack_like",
-]
 
 # Bytes of superseded records, beyond those of valid ones, after which a file is rewritten.
 _MAX_GARBAGE = 1 << 26

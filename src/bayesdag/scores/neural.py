@@ -30,7 +30,7 @@ from bayesdag.model.mechanisms.networks import Networks
 from bayesdag.model.noises.skewed_student_t import SkewedStudentT
 from bayesdag.model.scm import SCM
 from bayesdag.random import generator
-from bayesdag.runs.checkpoint import recorder_of
+from bayesdag.runs.recording import recorder_of
 from bayesdag.scores import _sufficient_statistics
 from bayesdag.scores._neural.normal_scores import NormalScores, no_scores, normal_scores
 from bayesdag.scores._neural.surrogate import AdditiveSurrogate, Moments

@@ -4,7 +4,7 @@ from bayesdag.bench.datasets import standardised_columns
 from bayesdag.bench.ges_package import BesideSearch
 from bayesdag.bench.runners import Opponent
 from bayesdag.bench.suite import Part, Size, Suite, Table, trials
-from bayesdag.bench.tables import NEGLIGIBLE
+from bayesdag.bench.table_entries import NEGLIGIBLE
 from bayesdag.datasets.synthetic import Synthetic
 
 FIRST_SEED = 1000  # smaller seeds are for development

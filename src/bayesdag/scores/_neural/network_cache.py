@@ -13,7 +13,7 @@ import jax
 import numpy as np
 from jaxtyping import Float, Int, Int32
 
-from bayesdag.runs.checkpoint import fingerprint, pack, unpack_like
+from bayesdag.runs.packing import fingerprint, pack, unpack_like
 from bayesdag.scores._neural import crossfit
 from bayesdag.scores._neural.fold_fits import SCORED, FoldFits, Scored
 from bayesdag.scores._neural.folds import (
